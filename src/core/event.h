@@ -1,0 +1,46 @@
+/* Observed events: the one stream that metrics, the event file, why, diff, validate and the report listen to. */
+#ifndef UVM_EVENT_H
+#define UVM_EVENT_H
+#include "core/space.h"
+
+enum uvm_event_kind {
+  UVM_E_TRANSFER,      /* one copy: src, dst nodes; bytes; cause; offset */
+  UVM_E_GPU_BATCH,     /* one fault batch: proc; offset of its lowest page; value faults merged there; dur until the replay;
+                          pages2 distinct pages, raw entries */
+  UVM_E_GPU_FAULT,     /* one distinct (page, batch): proc; offset; value raw entries merged; access; why, hint: what was decided */
+  UVM_E_CPU_FAULT,     /* one CPU fault: offset; access; why; dur the thread's stall (0 in the recorded form) */
+  UVM_E_POPULATE,      /* first touch: dst; mask */
+  UVM_E_DUPLICATE,     /* told beside its TRANSFER: src, dst; mask */
+  UVM_E_COLLAPSE,      /* src: copies dropped; mask */
+  UVM_E_MAP, UVM_E_UNMAP,   /* proc; access: granted, or what stays; mask */
+  UVM_E_REVOKE,        /* proc; mask */
+  UVM_E_EVICT,         /* a backing left: src node; bytes of the backing; value resident bytes that moved */
+  UVM_E_THRASH,        /* one page now marked */
+  UVM_E_THROTTLE,      /* one page: proc held; dur */
+  UVM_E_REMOTE_MAP,    /* one page: proc mapped to src node's memory; cause (FAULT, THRASHING, POLICY, EVICTION) */
+  UVM_E_UNPIN,         /* a pin ended; mask */
+  UVM_E_PREFETCH,      /* an API prefetch: offset, bytes, dst; dur */
+  UVM_E_ADVISE,        /* offset, bytes; value enum uvm_advice */
+  UVM_E_ALLOC, UVM_E_FREE,
+  UVM_E_KERNEL,        /* name; proc; dur; value its number */
+  UVM_E_SECTION,       /* name; value the iteration; dur. Told at its end, t is its start */
+  UVM_E_SECTION_BEGIN, /* name, value: told at once */
+  UVM_E_ACCESS,        /* a summary of accesses made: proc; access; value elements; bytes of them that were remote */
+  UVM_E_STALL,         /* proc waited for faults: dur */
+};
+struct uvm_event {
+  uint8_t kind, cause, access, why, hint;
+  uvm_proc proc;
+  uvm_node src, dst;
+  bool has_alloc;
+  uint32_t alloc;                               /* the allocation's number, when has_alloc */
+  uvm_ns t, dur;
+  uint64_t offset, bytes, value;                /* offset in the allocation */
+  uint64_t raw, distinct;                       /* GPU_BATCH */
+  const uvm_mask *mask;                         /* pages of the block at block_offset; NULL: offset and bytes say */
+  const struct uvm_block *block;
+  const char *name;
+  int64_t line;                                 /* of the trace record behind it, 0 unknown */
+};
+struct uvm_observer { void *ctx; void (*event)(void *ctx, const struct uvm_event *e); };
+#endif

@@ -1,0 +1,134 @@
+/* The VA space: pure state. No time of its own, no I/O, no policy.
+ *
+ *   alloc    what the program allocated; numbered 0, 1, 2 ... in the order of its alloc records
+ *   range    an allocation or a part of one with one set of advice (advice on a part splits)
+ *   block    the part of a range inside one 2 MiB-aligned window: the unit of locking and service. Mask bit 0 is the
+ *            window's first page whatever page the block starts at; pages [first, first + pages) exist
+ *   backing  one physical allocation on one node and the unit of eviction; lives on its node's USED or UNUSED list
+ *
+ * Blocks are made on first use, so cost grows with the pages touched. Everything here is changed by committing plans
+ * (plan.h) and by the calls below; nobody else writes a field. Invariants, enforced by uvm_block_check:
+ *   a page is resident on one node, or on several and then it is in `duplicated`
+ *   resident pages of a node with capacity have a backing there; the sum of backings stays within capacity
+ *   a processor maps only pages resident on a node it reaches; write-mapped pages are not duplicated (a copy that a
+ *     processor may write would be lost)
+ *   mapped[ATOMIC] is in mapped[WRITE] is in mapped[READ] */
+#ifndef UVM_SPACE_H
+#define UVM_SPACE_H
+#include "base/base.h"
+
+#define UVM_MAX_PROCS 17                        /* the CPU and 16 GPUs */
+#define UVM_MAX_NODES 20
+enum uvm_kind { UVM_MANAGED, UVM_DEVICE, UVM_PINNED, UVM_HOST };
+enum uvm_level { UVM_MAP_READ, UVM_MAP_WRITE, UVM_MAP_ATOMIC, UVM_MAP_LEVELS };   /* of a mapping; rising */
+
+struct uvm_block;
+struct uvm_range {
+  struct uvm_range_info info;                   /* what policies see; info.bytes is this part's */
+  uvm_range_id id;
+  struct uvm_alloc *alloc;
+  uint64_t offset;                              /* of the part, in the allocation */
+  bool no_duplication;                          /* read duplication explicitly disabled */
+};
+struct uvm_alloc {
+  uint32_t number;
+  char *id, *label;
+  uint64_t base, bytes;                         /* virtual address, 4 KiB aligned */
+  enum uvm_kind kind;
+  uvm_node node;                                /* of DEVICE (its GPU's home), PINNED and HOST (the CPU's home) */
+  bool live;
+  UVM_VEC(struct uvm_range *) ranges;           /* ascending, covering; one for unmanaged kinds too */
+  struct uvm_block **blocks;                    /* by window: (address >> 21) - (base >> 21); NULL until used */
+  size_t nwindows;
+};
+struct uvm_block {
+  uvm_block_id id;
+  uint16_t first, pages;
+  struct uvm_block_info info;                   /* what policies see */
+  struct uvm_range *range;
+  struct uvm_block *split;                      /* next block of the same window: advice splits inside it */
+  uvm_ns busy_until;                            /* a plan holds the block until then; 0 when committed */
+  uint32_t *backing;                            /* [nnodes] backing id of the whole block, 0 none */
+  uint32_t **page_backing;                      /* [nnodes] of blocks below 2 MiB: a backing id a page, or NULL */
+  void *driver_state;                           /* the driver's; freed by its block_fini */
+  void *policy_state;                           /* the policy host's */
+  uvm_mask mask[];                              /* use the accessors */
+};
+struct uvm_piece { struct uvm_block *block; uint16_t first, pages; };   /* pages of a block that a backing holds */
+struct uvm_backing {
+  uvm_backing_id id;
+  struct uvm_backing_info info;                 /* info.block 0 while several blocks share it; info.resident bytes */
+  UVM_VEC(struct uvm_piece) pieces;
+  uvm_backing_id newer, older;                  /* service order on its list */
+  uint8_t list;                                 /* enum uvm_list, or UVM_NONE: on none (pinned, being evicted) */
+  void *policy_state;
+};
+struct uvm_list_ends { uvm_backing_id oldest, newest; };
+struct uvm_space {
+  struct uvm_topology topology;                 /* nodes[].free is kept up to date here */
+  struct uvm_node_info nodes[UVM_MAX_NODES];
+  struct uvm_proc_info procs[UVM_MAX_PROCS];
+  UVM_VEC(struct uvm_alloc *) allocs;           /* by number; freed ones stay, not live, without blocks */
+  UVM_VEC(struct uvm_range *) ranges;           /* by id; [0] is NULL, dead ids are NULL */
+  UVM_VEC(struct uvm_block *) blocks;           /* by id, likewise */
+  UVM_VEC(struct uvm_backing *) backings;       /* by id, likewise. Ids are never used again */
+  struct uvm_list_ends lists[UVM_MAX_NODES][2];
+  uint64_t peak[UVM_MAX_NODES];                 /* most bytes of backings ever held */
+};
+
+/* Copies the topology. */
+struct uvm_space *uvm_space_create(const struct uvm_topology *t);
+void uvm_space_destroy(struct uvm_space *s);
+
+/* New allocation with the next number. base UVM_NEVER: the next free 2 MiB-aligned address. Fails (UVM_EINPUT) on an
+ * overlap, an unaligned base, zero or absurd bytes, no room on the node for DEVICE. Whether `id` is free is the caller's
+ * matter. */
+int uvm_space_alloc(struct uvm_space *s, const char *id, const char *label, uint64_t base, uint64_t bytes,
+                    enum uvm_kind kind, uvm_node node, struct uvm_alloc **out, struct uvm_error *e);
+/* Everything of the allocation dies: blocks, backings (freed), ranges. No block may be busy. */
+void uvm_space_free(struct uvm_space *s, struct uvm_alloc *a);
+/* Makes [offset, offset + bytes) ranges of their own by splitting at both ends (4 KiB aligned outwards by the caller).
+ * Blocks cut in two become two blocks with new ids, policy state dropped. Returns the first range index; *n how many. */
+size_t uvm_space_split(struct uvm_space *s, struct uvm_alloc *a, uint64_t offset, uint64_t bytes, size_t *n);
+struct uvm_range *uvm_alloc_range(const struct uvm_alloc *a, uint64_t offset);
+
+/* The block holding the byte at offset (< bytes) of a managed allocation. find: NULL when not used yet. */
+struct uvm_block *uvm_block_find(const struct uvm_alloc *a, uint64_t offset);
+struct uvm_block *uvm_block_get(struct uvm_space *s, struct uvm_alloc *a, uint64_t offset);
+static inline int uvm_page_of(const struct uvm_alloc *a, uint64_t offset) { return (int)((a->base + offset) >> 12 & (UVM_BLOCK_PAGES - 1)); }
+/* Offset in the allocation of page p of the block. */
+uint64_t uvm_block_offset(const struct uvm_block *b, int p);
+static inline uvm_mask uvm_block_all(const struct uvm_block *b) { return uvm_mask_range(b->first, b->first + b->pages); }
+
+/* Masks. Layout of b->mask: resident[nnodes], mapped[nprocs][3], duplicated, dirty, evicted[nprocs]. */
+static inline uvm_mask *uvm_block_resident(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) { (void)s; return (uvm_mask *)&b->mask[n]; }
+static inline uvm_mask *uvm_block_mapped(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, enum uvm_level l) {
+  return (uvm_mask *)&b->mask[s->topology.nnodes + p * UVM_MAP_LEVELS + l];
+}
+static inline uvm_mask *uvm_block_duplicated(const struct uvm_space *s, const struct uvm_block *b) { return (uvm_mask *)&b->mask[s->topology.nnodes + s->topology.nprocs * UVM_MAP_LEVELS]; }
+static inline uvm_mask *uvm_block_dirty(const struct uvm_space *s, const struct uvm_block *b) { return uvm_block_duplicated(s, b) + 1; }
+static inline uvm_mask *uvm_block_evicted(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p) { return uvm_block_duplicated(s, b) + 2 + p; }
+/* Level that an access needs: PREFETCH and READ read, WRITE write, ATOMIC atomic. */
+static inline enum uvm_level uvm_level_of(enum uvm_access a) { return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC; }
+/* Nodes the page is resident on, a bit each. */
+uint32_t uvm_page_nodes(const struct uvm_space *s, const struct uvm_block *b, int page);
+/* Union of resident masks: pages that exist somewhere. */
+uvm_mask uvm_block_populated(const struct uvm_space *s, const struct uvm_block *b);
+/* The node that p's accesses to the page go to: p's home when resident there, else the lowest resident node p reaches;
+ * UVM_NONE. */
+uvm_node uvm_page_target(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, int page);
+
+/* Backings. create takes `bytes` off the node's free (which the caller has checked) and enters the tail of UNUSED. */
+uvm_backing_id uvm_backing_create(struct uvm_space *s, uvm_node n, uint64_t bytes);
+/* Gives pages of a block to a backing (whole blocks: first = block->first, pages = 512). */
+void uvm_backing_attach(struct uvm_space *s, uvm_backing_id k, struct uvm_block *b, int first, int pages);
+void uvm_backing_destroy(struct uvm_space *s, uvm_backing_id k);   /* none of its pages may be resident; bytes return to free */
+void uvm_backing_move(struct uvm_space *s, uvm_backing_id k, uint8_t list, uvm_ns now);   /* to the tail; UVM_NONE: off the lists */
+static inline struct uvm_backing *uvm_backing_get(const struct uvm_space *s, uvm_backing_id k) { return k && k < s->backings.n ? s->backings.v[k] : NULL; }
+uvm_backing_id uvm_page_backing(const struct uvm_block *b, uvm_node n, int page);
+static inline struct uvm_block *uvm_block_by_id(const struct uvm_space *s, uvm_block_id b) { return b && b < s->blocks.n ? s->blocks.v[b] : NULL; }
+static inline struct uvm_range *uvm_range_by_id(const struct uvm_space *s, uvm_range_id r) { return r && r < s->ranges.n ? s->ranges.v[r] : NULL; }
+
+/* All the invariants above for one block: 0, or UVM_EENV with what is wrong. Debug builds call it after each commit. */
+int uvm_block_check(const struct uvm_space *s, const struct uvm_block *b, struct uvm_error *e);
+#endif

@@ -1,0 +1,36 @@
+/* A session: one run of one trace on one machine under one policy. The only place where core, engine, machine, policies and
+ * traces meet. */
+#ifndef UVM_SESSION_H
+#define UVM_SESSION_H
+#include "core/event.h"
+
+struct uvm_setting { const char *owner, *key, *value; };        /* -o OWNER.KEY=VALUE */
+struct uvm_session_config {
+  const char *trace;                            /* path or "-" */
+  const char *machine;                          /* NULL: nvidia-h200 */
+  const char *driver;                           /* NULL: the machine's; "nvidia", "nvidia-595" */
+  const char *policy;                           /* NULL: the driver's own; a preset */
+  const char *place, *prefetch, *evict, *thrash;   /* parts put in front, or NULL */
+  const char *engine;                           /* NULL: model */
+  const char *costs;                            /* NULL: measured */
+  uint64_t gpu_memory;                          /* bytes a GPU; 0: the machine's */
+  double oversubscribe;                         /* peak live managed bytes / F; 0: off */
+  uint64_t seed;
+  const struct uvm_setting *settings; size_t nsettings;
+  const struct uvm_observer *observers; size_t nobservers;
+  void (*progress)(void *ctx, uint64_t done, uint64_t total); void *progress_ctx;   /* may be NULL */
+};
+struct uvm_session_result {                     /* names live as long as the process */
+  char machine[48], driver[32], policy[96], engine[16];
+  uvm_ns sim_ns;
+  uint64_t peak_gpu_bytes;
+  uint64_t gpu_capacity;
+  uint64_t resident_gpu_bytes;                  /* at the end, of managed pages */
+  uint8_t nprocs;
+  bool interrupted;                             /* SIGINT or SIGTERM: what was observed so far is right but partial */
+  uint64_t accesses;                            /* elements */
+};
+int uvm_session_run(const struct uvm_session_config *c, struct uvm_session_result *r, struct uvm_error *e);
+/* Names of a driver's or policy's rule for an event of the session just run; "" unknown. */
+const char *uvm_why_name(uint8_t why);
+#endif
