@@ -31,6 +31,4 @@ struct uvm_session_result {                     /* names live as long as the pro
   uint64_t accesses;                            /* elements */
 };
 int uvm_session_run(const struct uvm_session_config *c, struct uvm_session_result *r, struct uvm_error *e);
-/* Names of a driver's or policy's rule for an event of the session just run; "" unknown. */
-const char *uvm_why_name(uint8_t why);
 #endif

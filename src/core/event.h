@@ -40,6 +40,7 @@ struct uvm_event {
   const uvm_mask *mask;                         /* pages of the block at block_offset; NULL: offset and bytes say */
   const struct uvm_block *block;
   const char *name;
+  const char *rule;                             /* name of `why`, from the driver's or the policy's table; NULL none */
   int64_t line;                                 /* of the trace record behind it, 0 unknown */
 };
 struct uvm_observer { void *ctx; void (*event)(void *ctx, const struct uvm_event *e); };

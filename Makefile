@@ -1,0 +1,69 @@
+# uvmsim. `make demo` and `make test` need nothing but a Debian or Ubuntu system: they call `make deps` themselves.
+#
+#   make            the program and the library, in build/
+#   make demo       replay the bundled recordings and compare with what the real driver did
+#   make test       the quick suite (unit, conformance, CLI, sanitizers)
+#   make deps | conformance | bench | asan | memcheck | fuzz | lint | format | install | clean
+#   make test T=space CASE='evict*'     one test program, one case
+#
+# VARIANT=release (default), debug (all invariants checked), asan (debug with ASan and UBSan) picks the build folder.
+
+VARIANT ?= release
+BUILD   ?= build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
+PREFIX  ?= /usr/local
+CC      ?= cc
+
+VERSION := 0.1.0
+CPPFLAGS += -D_GNU_SOURCE -DUVMSIM_VERSION='"$(VERSION)"' -Isrc -Isrc/include -Isim -Itraces -Ipolicies -I.
+CFLAGS_COMMON := -std=c11 -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
+                 -fvisibility=hidden -fPIC -g -MMD -MP
+CFLAGS_release := -O2 -DNDEBUG
+CFLAGS_debug   := -O1 -DUVM_DEBUG
+CFLAGS_asan    := -O1 -DUVM_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS_fuzz    := -O1 -DUVM_DEBUG -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+CFLAGS += $(CFLAGS_COMMON) $(CFLAGS_$(VARIANT))
+LDFLAGS += $(filter -fsanitize=%,$(CFLAGS_$(VARIANT)))
+LIBS := -lzstd -lz -lcjson -linih -luv -lm -ldl -lpthread
+LIBS_release := -ljemalloc
+
+LIB_SRC := $(filter-out src/cli/main.c,$(wildcard src/*.c src/base/*.c src/core/*.c src/core/*/*.c src/report/*.c src/cli/*.c \
+             sim/machine/*.c sim/model/*.c policies/*.c traces/*.c traces/readers/*.c traces/writers/*.c))
+PROFILES := $(sort $(wildcard sim/machine/profiles/*.ini))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/machines.o
+LIB     := $(BUILD)/libuvmsim.a
+BIN     := $(BUILD)/uvmsim
+UNIT    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*.c tests/differential/*.c)))
+TOOLS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/conformance/*.c tests/bench/*.c)))
+
+.PHONY: all demo test deps conformance bench asan memcheck fuzz lint format install clean unit
+all: $(BIN)
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# Profiles become string literals, so the program works from any directory.
+$(BUILD)/gen/machines.c: $(PROFILES) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "machine/machine.h"'; echo 'const struct uvm_machine_entry uvm_machines[] = {'; \
+	   for f in $(PROFILES); do printf '  {"%s",\n' "$$(basename $$f .ini)"; \
+	     sed -e 's/\\/\\\\/g; s/"/\\"/g; s/^/   "/; s/$$/\\n"/' $$f; echo '  },'; done; echo '  {0, 0}};'; } > $@
+$(BUILD)/gen/machines.o: $(BUILD)/gen/machines.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(LIB): $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+$(BIN): $(BUILD)/src/cli/main.o $(LIB)
+	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -rdynamic -o $@
+$(UNIT): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+	$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+$(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
+
+unit: $(UNIT)
+
+clean:
+	rm -rf build
+
+-include $(LIB_OBJ:.o=.d) $(UNIT:=.d) $(TOOLS:=.d) $(BUILD)/src/cli/main.d
