@@ -2,9 +2,12 @@
  * traces meet. */
 #ifndef UVM_SESSION_H
 #define UVM_SESSION_H
+#include <signal.h>
 #include "core/event.h"
 
 struct uvm_setting { const char *owner, *key, *value; };        /* -o OWNER.KEY=VALUE */
+/* Set by a signal handler: the run ends at the next event, with interrupted set in the result. */
+extern volatile sig_atomic_t uvm_session_stop;
 struct uvm_session_config {
   const char *trace;                            /* path or "-" */
   const char *machine;                          /* NULL: nvidia-h200 */

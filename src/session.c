@@ -1,0 +1,350 @@
+#include "session.h"
+#include "core/host.h"
+#include "engine.h"
+#include "policies.h"
+
+volatile sig_atomic_t uvm_session_stop;
+
+enum { MAX_PARTS = 16 };
+struct session {
+  const struct uvm_session_config *config;
+  struct uvm_trace *trace;
+  struct uvm_machine *machine;
+  struct uvm_core core;
+  const struct uvm_engine_ops *ops;
+  struct uvm_engine *engine;
+  const struct uvm_policy *parts[MAX_PARTS + 1];
+  size_t nparts;
+  struct uvm_observer *observers;               /* the caller's and our own */
+  struct uvm_session_result *result;
+  struct uvm_error *error;
+  int failed;                                   /* code of hw.fail, 0 none */
+};
+
+static const struct uvm_engine_ops *const engines[] = {&uvm_engine_model, NULL};
+
+/* -- choosing by name; an unknown name lists the known ones -- */
+
+static int unknown(struct uvm_error *e, const char *what, const char *name, const char *known) {
+  return uvm_fail(e, UVM_EUSAGE, "unknown %s '%s'; known: %s", what, name, known);
+}
+
+static void list_add(char *list, size_t size, const char *name) {
+  size_t n = strlen(list);
+  snprintf(list + n, size - n, "%s%s", n ? ", " : "", name);
+}
+
+static int choose_engine(struct session *s) {
+  const char *name = s->config->engine ? s->config->engine : "model";
+  char known[256] = "";
+  for (size_t i = 0; engines[i]; i++) {
+    if (!strcmp(engines[i]->name, name)) return s->ops = engines[i], 0;
+    list_add(known, sizeof known, engines[i]->name);
+  }
+  return unknown(s->error, "engine", name, known);
+}
+
+static const struct uvm_preset *find_preset(const char *name, struct uvm_error *e) {
+  char known[512] = "";
+  for (const struct uvm_preset *p = uvm_presets; p->name; p++) {
+    if (!strcmp(p->name, name)) return p;
+    list_add(known, sizeof known, p->name);
+  }
+  unknown(e, "policy", name, known);
+  return NULL;
+}
+
+static const struct uvm_part *find_part(enum uvm_hook hook, const char *name, struct uvm_error *e) {
+  static const char *const hooks[UVM_HOOKS] = {"placement", "prefetcher", "evictor", "thrashing control"};
+  char known[512] = "";
+  for (const struct uvm_part *p = uvm_parts; p->name; p++) {
+    if (p->hook != hook) continue;
+    if (!strcmp(p->name, name)) return p;
+    list_add(known, sizeof known, p->name);
+  }
+  unknown(e, hooks[hook], name, known);
+  return NULL;
+}
+
+static bool answers(const struct uvm_policy *p, enum uvm_hook hook) {
+  switch (hook) {
+  case UVM_HOOK_PLACE: return p->place != NULL;
+  case UVM_HOOK_PREFETCH: return p->prefetch != NULL;
+  case UVM_HOOK_EVICT: return p->victims != NULL;
+  case UVM_HOOK_THRASH: return p->thrash != NULL;
+  case UVM_HOOKS: break;
+  }
+  return false;
+}
+
+/* A chosen part takes the place of those of the preset that answer its hook. */
+static int replace_part(struct session *s, enum uvm_hook hook, const char *name) {
+  const struct uvm_part *part = find_part(hook, name, s->error);
+  if (!part) return s->error->code;
+  size_t n = 0;
+  for (size_t i = 0; i < s->nparts; i++)
+    if (!answers(s->parts[i], hook)) s->parts[n++] = s->parts[i];
+  if (part->policy) s->parts[n++] = part->policy;
+  s->nparts = n;
+  list_add(s->result->policy, sizeof s->result->policy, name);
+  return 0;
+}
+
+static int choose_policy(struct session *s) {
+  const struct uvm_session_config *c = s->config;
+  const struct uvm_preset *p = find_preset(c->policy ? c->policy : s->core.driver->default_policy, s->error);
+  if (!p) return s->error->code;
+  snprintf(s->result->policy, sizeof s->result->policy, "%s", p->name);
+  for (; p->parts[s->nparts]; s->nparts++) s->parts[s->nparts] = p->parts[s->nparts];
+  const char *const chosen[UVM_HOOKS] = {c->place, c->prefetch, c->evict, c->thrash};
+  int rc = 0;
+  for (int h = 0; h < UVM_HOOKS && !rc; h++)
+    if (chosen[h]) rc = replace_part(s, (enum uvm_hook)h, chosen[h]);
+  return rc;
+}
+
+/* "nvidia" or "nvidia-595". */
+static int choose_driver(struct session *s) {
+  const char *text = s->config->driver;
+  char name[24];
+  snprintf(name, sizeof name, "%s", text ? text : s->machine->driver);
+  char *dash = text ? strrchr(name, '-') : NULL;
+  uint64_t version;
+  if (dash && uvm_parse_u64(dash + 1, UINT32_MAX, &version)) {
+    *dash = 0;
+    s->machine->topology.driver_version = (uint32_t)version;
+  }
+  s->core.driver = uvm_driver_find(name, s->error);
+  return s->core.driver ? 0 : s->error->code;
+}
+
+/* -- memory of the GPUs -- */
+
+static int size_memory(struct session *s) {
+  const struct uvm_session_config *c = s->config;
+  if (c->gpu_memory) return uvm_machine_set_gpu_memory(s->machine, c->gpu_memory), 0;
+  if (c->oversubscribe <= 0) return 0;
+  struct uvm_trace_facts facts;
+  int rc = uvm_trace_survey(s->trace, &facts, s->error);
+  if (rc) return rc;
+  if (!facts.peak_managed_bytes)
+    return uvm_fail(s->error, UVM_EUSAGE, "--oversubscribe: %s allocates no managed memory; use --gpu-memory", c->trace);
+  double bytes = (double)facts.peak_managed_bytes / c->oversubscribe;
+  uint64_t chunks = (uint64_t)(bytes / (double)UVM_BLOCK_BYTES + 0.5);
+  uvm_machine_set_gpu_memory(s->machine, (chunks ? chunks : 1) * UVM_BLOCK_BYTES);
+  return 0;
+}
+
+/* -- options -- */
+
+static int unknown_key(struct session *s, const struct uvm_setting *o, const struct uvm_opt *table) {
+  char known[768] = "version";
+  for (; table && table->name; table++) list_add(known, sizeof known, table->name);
+  return uvm_fail(s->error, UVM_EUSAGE, "option %s.%s: unknown key; known: %s", o->owner, o->key, known);
+}
+
+static int apply_setting(struct session *s, const struct uvm_setting *o) {
+  const struct uvm_driver *d = s->core.driver;
+  if (!strcmp(o->owner, d->name)) {
+    uint64_t version;
+    if (!strcmp(o->key, "version")) {
+      if (!uvm_parse_u64(o->value, UINT32_MAX, &version))
+        return uvm_fail(s->error, UVM_EUSAGE, "option %s.version: expected a whole number, found '%s'", o->owner, o->value);
+      s->core.space->topology.driver_version = (uint32_t)version;
+      return 0;
+    }
+    if (!uvm_opt_find(d->opts, o->key)) return unknown_key(s, o, d->opts);
+    return uvm_opt_set(d->opts, s->core.state, o->owner, o->key, o->value, s->error);
+  }
+  int rc = 0;
+  if (uvm_host_option(s->core.host, o->owner, o->key, o->value, &rc, s->error)) return rc;
+  char known[512] = "";
+  list_add(known, sizeof known, d->name);
+  for (size_t i = 0; i < s->nparts; i++) list_add(known, sizeof known, s->parts[i]->name);
+  return uvm_fail(s->error, UVM_EUSAGE, "option %s.%s: nothing here is called '%s'; known: %s", o->owner, o->key, o->owner, known);
+}
+
+static int apply_settings(struct session *s) {
+  int rc = 0;
+  for (size_t i = 0; i < s->config->nsettings && !rc; i++) rc = apply_setting(s, &s->config->settings[i]);
+  return rc;
+}
+
+/* -- the run -- */
+
+static int run_failed(void *ctx, int code, const char *fmt, ...) {
+  struct session *s = ctx;
+  if (s->failed) return s->failed;              /* the first cause is the one to tell */
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(s->error->text, sizeof s->error->text, fmt, ap);
+  va_end(ap);
+  s->error->code = code;
+  return s->failed = code;
+}
+
+static void count_accesses(void *ctx, const struct uvm_event *e) {
+  struct uvm_session_result *r = ctx;
+  if (e->kind == UVM_E_ACCESS) r->accesses += e->value;
+}
+
+static int machine_with_gpus(unsigned gpus, char *name, size_t size) {
+  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) {
+    struct uvm_machine *open;
+    if (uvm_machine_open(m->name, "measured", &open, NULL)) continue;
+    bool fits = open->nprocs > gpus;
+    uvm_machine_close(open);
+    if (fits) return snprintf(name, size, "%s", m->name), 0;
+  }
+  return UVM_ENO;
+}
+
+static int check_processor(struct session *s, const struct uvm_trace_record *r) {
+  if (r->proc < s->machine->nprocs) return 0;
+  char fits[48];
+  bool found = !machine_with_gpus(r->proc, fits, sizeof fits);
+  return uvm_fail(s->error, UVM_EUSAGE, "%s:%lld: the trace uses gpu%d, but machine %s has %d GPU%s; %s%s", uvm_trace_name(s->trace),
+                  (long long)r->line, r->proc - 1, s->machine->name, s->machine->nprocs - 1, s->machine->nprocs == 2 ? "" : "s",
+                  found ? "one that fits: --machine " : "no built-in machine has as many", found ? fits : "");
+}
+
+static int feed(struct session *s) {
+  struct uvm_trace_record r;
+  int rc = uvm_trace_next(s->trace, &r, s->error);
+  if (rc < 0) return rc;
+  if (rc && r.op == UVM_TR_PROCESSOR && (rc = check_processor(s, &r))) return rc;
+  if (s->config->progress) {
+    uint64_t total, done = uvm_trace_position(s->trace, &total);
+    s->config->progress(s->config->progress_ctx, done, total);
+  }
+  return s->ops->feed(s->engine, rc ? &r : NULL, s->error);
+}
+
+static void free_alloc(struct session *s, struct uvm_alloc *a, uvm_ns now) {
+  s->core.driver->freeing(&s->core, a, now);
+  uvm_observe(&s->core, &(struct uvm_event){.kind = UVM_E_FREE, .t = now, .has_alloc = true, .alloc = a->number, .bytes = a->bytes});
+  uvm_space_free(s->core.space, a);
+}
+
+static int dispatch(struct session *s, const struct uvm_engine_event *ev) {
+  struct uvm_core *c = &s->core;
+  switch ((enum uvm_engine_event_kind)ev->kind) {
+  case UVM_N_FEED: return feed(s);
+  case UVM_N_CPU_FAULT: c->driver->cpu_fault(c, &ev->fault, ev->now); break;
+  case UVM_N_INTERRUPT: c->driver->interrupt(c, ev->proc, ev->now); break;
+  case UVM_N_COUNTERS: c->driver->counters(c, ev->proc, ev->now); break;
+  case UVM_N_PREFETCH: c->driver->prefetch(c, &ev->call, ev->now); break;
+  case UVM_N_ADVISE: c->driver->advise(c, &ev->call, ev->now); break;
+  case UVM_N_COPY: c->driver->copy(c, &ev->call, ev->write, ev->now); break;
+  case UVM_N_FREEING: free_alloc(s, ev->alloc, ev->now); break;
+  case UVM_N_WAKE: c->driver->wake(c, ev->task, ev->now); break;
+  case UVM_N_END: break;
+  }
+  return 0;
+}
+
+static int run(struct session *s) {
+  struct uvm_engine_event ev;
+  do {
+    int rc = s->ops->next(s->engine, &ev, s->error);
+    if (rc > 0) rc = dispatch(s, &ev);
+    if (rc < 0) return rc;
+    if (s->failed) return s->failed;
+    if (uvm_session_stop) return s->result->interrupted = true, 0;
+  } while (ev.kind != UVM_N_END);
+  return 0;
+}
+
+/* -- setting up, in order; torn down in reverse -- */
+
+static int open_core(struct session *s) {
+  struct uvm_core *c = &s->core;
+  c->space = uvm_space_create(&s->machine->topology);
+  c->seed = s->config->seed;
+  c->state = uvm_mem(c->driver->state_size);
+  uvm_opt_defaults(c->driver->opts, c->state);
+  size_t n = s->config->nobservers;
+  s->observers = uvm_mem((n + 1) * sizeof *s->observers);
+  if (n) memcpy(s->observers, s->config->observers, n * sizeof *s->observers);
+  s->observers[n] = (struct uvm_observer){s->result, count_accesses};
+  c->observers = s->observers, c->nobservers = n + 1;
+  c->host = uvm_host_create(c, s->parts, s->nparts);
+  return apply_settings(s);
+}
+
+static int check_needs(struct session *s) {
+  uint32_t needs = uvm_host_needs(s->core.host), can = s->ops->capabilities;
+  const char *missing = needs & UVM_NEEDS_ACCESS && !(can & UVM_CAN_ACCESS)       ? "every access"
+                        : needs & UVM_NEEDS_COUNTERS && !(can & UVM_CAN_COUNTERS) ? "access counters"
+                                                                                  : NULL;
+  if (!missing) return 0;
+  return uvm_fail(s->error, UVM_EUSAGE, "policy %s needs %s, which the engine %s does not offer", s->result->policy, missing, s->ops->name);
+}
+
+static int start(struct session *s) {
+  struct uvm_core *c = &s->core;
+  struct uvm_engine_config ec = {.core = c, .machine = s->machine, .seed = s->config->seed};
+  int rc = s->ops->open(&ec, &s->engine, s->error);
+  if (rc) return rc;
+  s->ops->hw(s->engine, &c->hw);
+  c->hw.fail = run_failed;
+  if ((rc = check_needs(s)) || (rc = c->driver->init(c, s->error))) return rc;
+  return uvm_host_start(c->host, s->error);
+}
+
+static int open_all(struct session *s) {
+  const struct uvm_session_config *c = s->config;
+  int rc;
+  if ((rc = choose_engine(s))) return rc;
+  if ((rc = uvm_machine_open(c->machine ? c->machine : "nvidia-h200", c->costs ? c->costs : "measured", &s->machine, s->error))) return rc;
+  if ((rc = choose_driver(s)) || (rc = choose_policy(s))) return rc;
+  if ((rc = uvm_trace_open(c->trace, c->oversubscribe > 0, &s->trace, s->error))) return rc;
+  if ((rc = size_memory(s))) return rc;
+  if ((rc = open_core(s))) return rc;
+  return start(s);
+}
+
+static void fill_result(struct session *s) {
+  struct uvm_session_result *r = s->result;
+  const struct uvm_space *space = s->core.space;
+  r->sim_ns = s->ops->now(s->engine);
+  r->nprocs = space->topology.nprocs;
+  uint32_t seen = 0;
+  for (uvm_proc p = 1; p < space->topology.nprocs; p++) {
+    uvm_node n = space->procs[p].home;
+    if (seen >> n & 1 || space->procs[p].apu) continue;
+    seen |= 1u << n;
+    r->peak_gpu_bytes += space->peak[n];
+    r->gpu_capacity += space->nodes[n].capacity;
+    for (size_t k = 1; k < space->backings.n; k++)
+      if (space->backings.v[k] && space->backings.v[k]->info.node == n) r->resident_gpu_bytes += space->backings.v[k]->info.resident;
+  }
+}
+
+static void close_all(struct session *s) {
+  struct uvm_core *c = &s->core;
+  if (s->engine && c->state) c->driver->fini(c);
+  if (s->engine) s->ops->close(s->engine);
+  if (c->space) uvm_space_destroy(c->space);
+  if (c->host) uvm_host_destroy(c->host);
+  uvm_mem_free(c->state);
+  uvm_mem_free(s->observers);
+  if (s->trace) uvm_trace_close(s->trace);
+  if (s->machine) uvm_machine_close(s->machine);
+}
+
+int uvm_session_run(const struct uvm_session_config *config, struct uvm_session_result *r, struct uvm_error *e) {
+  struct uvm_error unread;
+  *r = (struct uvm_session_result){0};
+  struct session s = {.config = config, .result = r, .error = e ? e : &unread};
+  int rc = open_all(&s);
+  if (!rc) {
+    snprintf(r->machine, sizeof r->machine, "%s", s.machine->name);
+    snprintf(r->driver, sizeof r->driver, "%s-%u", s.core.driver->name, s.core.space->topology.driver_version);
+    snprintf(r->engine, sizeof r->engine, "%s", s.ops->name);
+    rc = run(&s);
+    fill_result(&s);
+  }
+  close_all(&s);
+  return rc;
+}
