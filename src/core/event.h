@@ -21,7 +21,7 @@ enum uvm_event_kind {
   UVM_E_UNPIN,         /* a pin ended; mask */
   UVM_E_PREFETCH,      /* an API prefetch: offset, bytes, dst; dur */
   UVM_E_ADVISE,        /* offset, bytes; value enum uvm_advice */
-  UVM_E_ALLOC, UVM_E_FREE,
+  UVM_E_ALLOC, UVM_E_FREE,  /* allocation; the alloc number */
   UVM_E_KERNEL,        /* name; proc; dur; value its number */
   UVM_E_SECTION,       /* name; value the iteration; dur. Told at its end, t is its start */
   UVM_E_SECTION_BEGIN, /* name, value: told at once */
@@ -39,6 +39,7 @@ struct uvm_event {
   uint64_t raw, distinct;                       /* GPU_BATCH */
   const uvm_mask *mask;                         /* pages of the block at block_offset; NULL: offset and bytes say */
   const struct uvm_block *block;
+  const struct uvm_alloc *allocation;           /* ALLOC, FREE: id, label, kind and bytes stand there */
   const char *name;
   const char *rule;                             /* name of `why`, from the driver's or the policy's table; NULL none */
   int64_t line;                                 /* of the trace record behind it, 0 unknown */
