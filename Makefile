@@ -63,6 +63,59 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 
 unit: $(UNIT)
 
+# One command each for a fresh machine. DEPS=skip builds with what is there.
+deps:
+	@[ "$(DEPS)" = skip ] || tools/deps.sh
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@tests/demo.sh $(BUILD)/uvmsim
+
+# The quick suite. T=NAME runs one test program (build/.../tests/*/NAME), CASE='glob' one case of it.
+ifdef T
+test: deps
+	@$(MAKE) --no-print-directory VARIANT=debug $(filter %/$(T),$(patsubst $(BUILD)/%,build/debug/%,$(UNIT)))
+	@CASE='$(CASE)' $(filter %/$(T),$(patsubst $(BUILD)/%,build/debug/%,$(UNIT)))
+else
+test: deps
+	@$(MAKE) --no-print-directory all $(TOOLS)
+	@$(MAKE) --no-print-directory VARIANT=asan all unit build/asan/tests/conformance/conformance
+	@$(MAKE) --no-print-directory VARIANT=debug unit
+	@tests/suite.sh | tests/run.sh
+endif
+conformance: deps
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/conformance/conformance
+	@$(BUILD)/tests/conformance/conformance traces/recorded/h200
+bench: deps
+	@$(MAKE) --no-print-directory all $(TOOLS)
+	@$(BUILD)/tests/bench/bench
+asan: deps
+	@$(MAKE) --no-print-directory VARIANT=asan all unit build/asan/tests/conformance/conformance
+	@tests/suite.sh asan | tests/run.sh
+memcheck: deps
+	@$(MAKE) --no-print-directory VARIANT=debug unit
+	@tests/suite.sh memcheck | tests/run.sh
+
+# Fuzzing needs clang. FUZZ_SECONDS a target; the corpus is kept in tests/fuzz/corpus.
+FUZZ_SECONDS ?= 60
+FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+build/fuzz/%: tests/fuzz/%.c
+	$(MAKE) --no-print-directory CC=clang VARIANT=fuzz build/fuzz/libuvmsim.a
+	clang $(CPPFLAGS) $(CFLAGS_COMMON) -O1 -fsanitize=fuzzer,address,undefined $< build/fuzz/libuvmsim.a $(LIBS) -o $@
+fuzz: $(FUZZERS)
+	@for f in $(FUZZERS); do n=$$(basename $$f); mkdir -p build/corpus/$$n; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 build/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+
+lint:
+	@tests/lint/includes.sh && tests/lint/size.sh && echo "lint: clean"
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: all
+	install -D -m 755 $(BUILD)/uvmsim $(DESTDIR)$(PREFIX)/bin/uvmsim
+	install -D -m 644 src/include/uvmsim/policy.h $(DESTDIR)$(PREFIX)/include/uvmsim/policy.h
+	install -D -m 644 docs/man/uvmsim.1 $(DESTDIR)$(PREFIX)/share/man/man1/uvmsim.1
+	install -D -m 644 completion/uvmsim.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/uvmsim
+
 clean:
 	rm -rf build
 

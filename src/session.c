@@ -18,6 +18,7 @@ struct session {
   struct uvm_observer *observers;               /* the caller's and our own */
   struct uvm_session_result *result;
   struct uvm_error *error;
+  bool started;                                 /* the driver's init ran */
   int failed;                                   /* code of hw.fail, 0 none */
 };
 
@@ -289,6 +290,7 @@ static int start(struct session *s) {
   s->ops->hw(s->engine, &c->hw);
   c->hw.fail = run_failed;
   if ((rc = check_needs(s)) || (rc = c->driver->init(c, s->error))) return rc;
+  s->started = true;
   return uvm_host_start(c->host, s->error);
 }
 
@@ -323,7 +325,7 @@ static void fill_result(struct session *s) {
 
 static void close_all(struct session *s) {
   struct uvm_core *c = &s->core;
-  if (s->engine && c->state) c->driver->fini(c);
+  if (s->started) c->driver->fini(c);
   if (s->engine) s->ops->close(s->engine);
   if (c->space) uvm_space_destroy(c->space);
   if (c->host) uvm_host_destroy(c->host);

@@ -1,0 +1,10 @@
+#!/bin/sh
+# A ratchet on size: no function over 60 lines, no file over 500 lines.
+set -eu
+cd "$(dirname "$0")/../.."
+find src sim policies traces -name '*.c' | sort | xargs awk '
+  FNR == 1 { start = 0 }
+  /^[a-zA-Z_].*[){]$/ && !/;$/ && !/^(struct|enum|static const|const|extern|typedef)[^(]*\{$/ { start = FNR; name = $0 }
+  /^}/ { if (start && FNR - start > 60) { print FILENAME ":" start ": " FNR - start " lines: " name; bad = 1 } start = 0 }
+  FNR == 501 { print FILENAME ": over 500 lines"; bad = 1 }
+  END { exit bad }'
