@@ -1,0 +1,62 @@
+#include "report/table.h"
+#include <assert.h>
+
+void uvm_table_init(struct uvm_table *t, const char *align, const char *const *header) {
+  *t = (struct uvm_table){.align = align};
+  if (!header) return;
+  for (size_t i = 0; align[i]; i++) uvm_table_cell(t, "%s", header[i]);
+}
+
+void uvm_table_cell(struct uvm_table *t, const char *fmt, ...) {
+  char text[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  UVM_PUSH(&t->cells) = uvm_copy_string(text);
+}
+
+/* Columns on the terminal: UTF-8 continuation bytes take none. */
+static int width(const char *s) {
+  int n = 0;
+  for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+  return n;
+}
+
+static void print_row(FILE *f, const char *align, char *const *cells, const int *widths, size_t columns) {
+  size_t last = columns;
+  while (last && !*cells[last - 1]) last--;
+  for (size_t i = 0; i < last; i++) {
+    int pad = widths[i] - width(cells[i]);
+    bool right = align[i] == 'r';
+    fprintf(f, "%s%*s%s", i ? "  " : "", right ? pad : 0, "", cells[i]);
+    if (!right && i + 1 < last) fprintf(f, "%*s", pad, "");
+  }
+  fputc('\n', f);
+}
+
+void uvm_table_print(struct uvm_table *t, FILE *f) {
+  size_t columns = strlen(t->align);
+  assert(columns && t->cells.n % columns == 0);
+  int *widths = uvm_mem(columns * sizeof *widths);
+  for (size_t i = 0; i < t->cells.n; i++) {
+    int w = width(t->cells.v[i]);
+    if (w > widths[i % columns]) widths[i % columns] = w;
+  }
+  for (size_t i = 0; i < t->cells.n; i += columns) print_row(f, t->align, &t->cells.v[i], widths, columns);
+  for (size_t i = 0; i < t->cells.n; i++) uvm_mem_free(t->cells.v[i]);
+  uvm_mem_free(t->cells.v), uvm_mem_free(widths);
+  *t = (struct uvm_table){0};
+}
+
+const char *uvm_count_text(uint64_t n, char buf[static 32]) {
+  char digits[24];
+  int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+  char *p = buf;
+  for (int i = 0; i < len; i++) {
+    if (i && (len - i) % 3 == 0) *p++ = ',';
+    *p++ = digits[i];
+  }
+  *p = 0;
+  return buf;
+}

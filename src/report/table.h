@@ -1,0 +1,17 @@
+/* Aligned text tables and numbers for people. */
+#ifndef UVM_TABLE_H
+#define UVM_TABLE_H
+#include "base/base.h"
+
+struct uvm_table {
+  const char *align;                            /* one letter a column: l or r */
+  UVM_VEC(char *) cells;                        /* row by row */
+};
+/* header: the column titles, as many as align has letters; NULL: none. */
+void uvm_table_init(struct uvm_table *t, const char *align, const char *const *header);
+void uvm_table_cell(struct uvm_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Prints (two blanks between columns, no trailing blanks) and frees. */
+void uvm_table_print(struct uvm_table *t, FILE *f);
+
+const char *uvm_count_text(uint64_t n, char buf[static 32]);        /* "1,234,567" */
+#endif
