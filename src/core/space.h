@@ -9,7 +9,8 @@
  * Blocks are made on first use, so cost grows with the pages touched. Everything here is changed by committing plans
  * (plan.h) and by the calls below; nobody else writes a field. Invariants, enforced by uvm_block_check:
  *   a page is resident on one node, or on several and then it is in `duplicated`
- *   resident pages of a node with capacity have a backing there; the sum of backings stays within capacity
+ *   resident pages of a limited node have a backing there; backings and device allocations stay within its capacity.
+ *     A capacity of 0 or UINT64_MAX means unlimited: such a node has no backings
  *   a processor maps only pages resident on a node it reaches; write-mapped pages are not duplicated (a copy that a
  *     processor may write would be lost)
  *   mapped[ATOMIC] is in mapped[WRITE] is in mapped[READ] */
@@ -48,8 +49,8 @@ struct uvm_block {
   struct uvm_range *range;
   struct uvm_block *split;                      /* next block of the same window: advice splits inside it */
   uvm_ns busy_until;                            /* a plan holds the block until then; 0 when committed */
-  uint32_t *backing;                            /* [nnodes] backing id of the whole block, 0 none */
-  uint32_t **page_backing;                      /* [nnodes] of blocks below 2 MiB: a backing id a page, or NULL */
+  uint32_t *backing;                            /* [nnodes] the backing that holds all pages of the block, 0 none */
+  uint32_t **page_backing;                      /* NULL or [nnodes]: NULL or a backing id for each page from `first` on */
   void *driver_state;                           /* the driver's; freed by its block_fini */
   void *policy_state;                           /* the policy host's */
   uvm_mask mask[];                              /* use the accessors */
@@ -57,28 +58,39 @@ struct uvm_block {
 struct uvm_piece { struct uvm_block *block; uint16_t first, pages; };   /* pages of a block that a backing holds */
 struct uvm_backing {
   uvm_backing_id id;
-  struct uvm_backing_info info;                 /* info.block 0 while several blocks share it; info.resident bytes */
-  UVM_VEC(struct uvm_piece) pieces;
+  struct uvm_backing_info info;                 /* info.block 0 while several blocks share it; info.resident bytes;
+                                                   dirty and busy only after uvm_backing_look */
+  struct uvm_piece *pieces;
+  uint32_t npieces, room;
   uvm_backing_id newer, older;                  /* service order on its list */
   uint8_t list;                                 /* enum uvm_list, or UVM_NONE: on none (pinned, being evicted) */
   void *policy_state;
 };
 struct uvm_list_ends { uvm_backing_id oldest, newest; };
+/* Called before the object goes, so that whoever keeps state on it can free it. NULL: nobody does. */
+struct uvm_space_hooks {
+  void *ctx;
+  void (*block_fini)(void *ctx, struct uvm_block *b);
+  void (*backing_fini)(void *ctx, struct uvm_backing *k);
+};
 struct uvm_space {
   struct uvm_topology topology;                 /* nodes[].free is kept up to date here */
   struct uvm_node_info nodes[UVM_MAX_NODES];
   struct uvm_proc_info procs[UVM_MAX_PROCS];
   UVM_VEC(struct uvm_alloc *) allocs;           /* by number; freed ones stay, not live, without blocks */
+  UVM_VEC(struct uvm_alloc *) by_address;       /* live ones, ascending */
   UVM_VEC(struct uvm_range *) ranges;           /* by id; [0] is NULL, dead ids are NULL */
   UVM_VEC(struct uvm_block *) blocks;           /* by id, likewise */
   UVM_VEC(struct uvm_backing *) backings;       /* by id, likewise. Ids are never used again */
   struct uvm_list_ends lists[UVM_MAX_NODES][2];
-  uint64_t peak[UVM_MAX_NODES];                 /* most bytes of backings ever held */
+  uint64_t peak[UVM_MAX_NODES];                 /* of limited nodes: most bytes of backings and device allocations ever held */
+  struct uvm_space_hooks hooks;                 /* set by the policies' host */
 };
 
-/* Copies the topology. */
+/* Copies the topology but for the names; all memory is free. */
 struct uvm_space *uvm_space_create(const struct uvm_topology *t);
 void uvm_space_destroy(struct uvm_space *s);
+static inline bool uvm_node_limited(const struct uvm_space *s, uvm_node n) { return s->nodes[n].capacity && s->nodes[n].capacity != UINT64_MAX; }
 
 /* New allocation with the next number. base UVM_NEVER: the next free 2 MiB-aligned address. Fails (UVM_EINPUT) on an
  * overlap, an unaligned base, zero or absurd bytes, no room on the node for DEVICE. Whether `id` is free is the caller's
@@ -126,9 +138,22 @@ void uvm_backing_destroy(struct uvm_space *s, uvm_backing_id k);   /* none of it
 void uvm_backing_move(struct uvm_space *s, uvm_backing_id k, uint8_t list, uvm_ns now);   /* to the tail; UVM_NONE: off the lists */
 static inline struct uvm_backing *uvm_backing_get(const struct uvm_space *s, uvm_backing_id k) { return k && k < s->backings.n ? s->backings.v[k] : NULL; }
 uvm_backing_id uvm_page_backing(const struct uvm_block *b, uvm_node n, int page);
+/* Brings info.dirty and info.busy up to date; NULL for a dead id. */
+const struct uvm_backing_info *uvm_backing_look(struct uvm_space *s, uvm_backing_id k);
 static inline struct uvm_block *uvm_block_by_id(const struct uvm_space *s, uvm_block_id b) { return b && b < s->blocks.n ? s->blocks.v[b] : NULL; }
 static inline struct uvm_range *uvm_range_by_id(const struct uvm_space *s, uvm_range_id r) { return r && r < s->ranges.n ? s->ranges.v[r] : NULL; }
 
 /* All the invariants above for one block: 0, or UVM_EENV with what is wrong. Debug builds call it after each commit. */
 int uvm_block_check(const struct uvm_space *s, const struct uvm_block *b, struct uvm_error *e);
+
+/* Between space.c, backing.c and plan.c only. */
+void uvm__node_take(struct uvm_space *s, uvm_node n, uint64_t bytes);
+void uvm__node_give(struct uvm_space *s, uvm_node n, uint64_t bytes);
+/* The resident mask of b on n was `before`: its backings' resident bytes follow. */
+void uvm__backing_account(struct uvm_space *s, struct uvm_block *b, uvm_node n, const uvm_mask *before);
+/* b dies: nothing of it is resident any more, its backings forget it and go when they hold nothing else. */
+void uvm__backing_leave(struct uvm_space *s, struct uvm_block *b);
+/* b was cut into lo and hi (masks copied already): its backings hold pieces of them instead. */
+void uvm__backing_cut(struct uvm_space *s, struct uvm_block *b, struct uvm_block *lo, struct uvm_block *hi);
+size_t uvm__block_masks(const struct uvm_space *s);   /* masks behind a block */
 #endif
