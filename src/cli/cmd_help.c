@@ -1,0 +1,146 @@
+/* --help, the manual page and the shell completion, all from the tables. */
+#include "cli/options.h"
+
+static const char *const program = "uvmsim";
+static const char *const what =
+    "simulates GPU unified virtual memory: on a machine without a GPU it answers what page migration will do to a program, why, and whether "
+    "another policy would do better.";
+static const struct { const char *status, *meaning; } statuses[] = {
+    {"0", "ok"}, {"1", "the answer is no (validate, diff)"}, {"2", "usage"}, {"3", "bad input"}, {"4", "the environment: memory, files, interruption"}};
+enum { STATUSES = sizeof statuses / sizeof *statuses, WIDTH = 100 };
+
+/* Text broken at blanks, each further line indented. */
+static void wrap(FILE *f, const char *text, int indent, int column) {
+  while (*text) {
+    int n = (int)strcspn(text, " ");
+    if (column + n > WIDTH && column > indent) fprintf(f, "\n%*s", indent, ""), column = indent;
+    fwrite(text, 1, (size_t)n, f);
+    column += n;
+    text += n;
+    if (*text == ' ') fputc(' ', f), text++, column++;
+  }
+  fputc('\n', f);
+}
+
+static bool takes(const struct uvm_command *c, const struct uvm_option *o) { return o->commands & c->bit; }
+
+/* "-m, --machine NAME" */
+static void option_title(const struct uvm_option *o, char *out, size_t size) {
+  char letter[8] = "";
+  if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
+  snprintf(out, size, "%s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+}
+
+static void help_option(const struct uvm_option *o, FILE *f) {
+  enum { INDENT = 30 };
+  char title[64];
+  option_title(o, title, sizeof title);
+  int pad = o->letter ? 0 : 4;                  /* long names stand in one column */
+  int column = fprintf(f, "  %*s%s", pad, "", title);
+  if (column < INDENT)
+    fprintf(f, "%*s", INDENT - column, "");
+  else
+    fprintf(f, "\n%*s", INDENT, "");
+  wrap(f, o->help, INDENT, INDENT);
+}
+
+void uvm_help_command(const struct uvm_command *c, FILE *f) {
+  fprintf(f, "usage: %s %s %s%s[options]\n\n", program, c->name, c->operands, *c->operands ? " " : "");
+  wrap(f, c->about, 0, 0);
+  fputs("\noptions:\n", f);
+  for (const struct uvm_option *o = uvm_option_table; o->name; o++)
+    if (takes(c, o)) help_option(o, f);
+  fprintf(f, "\nexample: %s\n", c->example);
+}
+
+void uvm_help_overview(FILE *f) {
+  fprintf(f, "usage: %s COMMAND [options]\n\n%s ", program, program);
+  wrap(f, what, 0, 7);
+  fputs("\ncommands:\n", f);
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
+    int column = fprintf(f, "  %s %s", c->name, c->operands);
+    fprintf(f, "%*s", 24 - column, "");
+    wrap(f, c->summary, 24, 24);
+  }
+  fprintf(f, "\n`%s COMMAND --help` explains one; `%s help --man` prints the manual page. Exit status:", program, program);
+  for (int i = 0; i < STATUSES; i++) fprintf(f, "%s %s %s", i ? "," : "", statuses[i].status, statuses[i].meaning);
+  fputs(".\n", f);
+}
+
+/* -- the manual page -- */
+
+/* troff reads a leading dot, a backslash and a minus its own way. */
+static void roff(FILE *f, const char *text) {
+  for (; *text; text++) {
+    if (*text == '\\') fputs("\\e", f);
+    else if (*text == '-') fputs("\\-", f);
+    else fputc(*text, f);
+  }
+}
+
+static void man_option(FILE *f, const struct uvm_option *o) {
+  char title[64];
+  option_title(o, title, sizeof title);
+  fputs(".TP\n.B ", f), roff(f, title), fputc('\n', f);
+  roff(f, o->help), fputs(". Taken by:", f);
+  bool first = true;
+  for (const struct uvm_command *c = uvm_commands; c->name; c++)
+    if (takes(c, o)) fprintf(f, "%s %s", first ? "" : ",", c->name), first = false;
+  fputs(".\n", f);
+}
+
+static void print_man(FILE *f) {
+  fprintf(f, ".TH UVMSIM 1 \"\" \"uvmsim %s\" \"User Commands\"\n.SH NAME\nuvmsim \\- simulator of GPU unified virtual memory\n", UVMSIM_VERSION);
+  fputs(".SH SYNOPSIS\n.B uvmsim\n.I COMMAND\n[options]\n.SH DESCRIPTION\n.B uvmsim\n", f), roff(f, what), fputs("\n.SH COMMANDS\n", f);
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
+    fputs(".TP\n.B ", f), roff(f, c->name), fputc(' ', f), roff(f, c->operands), fputc('\n', f);
+    roff(f, c->about), fputs("\n.br\nExample:\n.I ", f), roff(f, c->example), fputc('\n', f);
+  }
+  fputs(".SH OPTIONS\n", f);
+  for (const struct uvm_option *o = uvm_option_table; o->name; o++) man_option(f, o);
+  fputs(".SH EXIT STATUS\n", f);
+  for (int i = 0; i < STATUSES; i++) fprintf(f, ".TP\n.B %s\n", statuses[i].status), roff(f, statuses[i].meaning), fputc('\n', f);
+}
+
+/* -- the completion -- */
+
+static void bash_options(FILE *f, const struct uvm_command *c) {
+  for (const struct uvm_option *o = uvm_option_table; o->name; o++)
+    if (takes(c, o)) fprintf(f, " --%s", o->name);
+}
+
+static void print_bash(FILE *f) {
+  fputs("# Completion of uvmsim for bash; printed by `uvmsim help --bash`.\n_uvmsim() {\n  local word=${COMP_WORDS[COMP_CWORD]} "
+        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words=\n  COMPREPLY=()\n  case $before in\n", f);
+  for (const struct uvm_option *o = uvm_option_table; o->name; o++)
+    if (o->values && *o->values) fprintf(f, "    --%s) COMPREPLY=($(compgen -W \"$(uvmsim %s 2>/dev/null)\" -- \"$word\")); return ;;\n", o->name, o->values);
+  fputs("  esac\n  case $command in\n", f);
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
+    if (strchr(c->name, ' ')) continue;
+    fprintf(f, "    %s) words=\"", c->name), bash_options(f, c), fputs("\" ;;\n", f);
+  }
+  fputs("    trace) words=\"", f);
+  for (const struct uvm_command *c = uvm_commands; c->name; c++)
+    if (!strncmp(c->name, "trace ", 6)) fprintf(f, " %s", c->name + 6), bash_options(f, c);
+  fputs("\" ;;\n  esac\n  if ((COMP_CWORD == 1)); then words=\"", f);
+  bool group = false;
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
+    bool two = strchr(c->name, ' ') != NULL;
+    if (!two || !group) fprintf(f, " %.*s", (int)strcspn(c->name, " "), c->name);
+    group |= two;
+  }
+  fputs("\"; fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n  [[ $word == -* ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n}\n"
+        "complete -o filenames -F _uvmsim uvmsim\n", f);
+}
+
+int uvm_cmd_help(const struct uvm_options *o, struct uvm_error *e) {
+  if (o->man) return print_man(stdout), 0;
+  if (o->bash) return print_bash(stdout), 0;
+  if (!o->noperands) return uvm_help_overview(stdout), 0;
+  char *argv[3] = {(char *)o->operand[0], o->noperands > 1 ? (char *)o->operand[1] : "--help", "--help"};
+  struct uvm_options named;
+  int rc = uvm_options_parse((int)o->noperands + 1, argv, &named, e);
+  if (!rc) uvm_help_command(named.command, stdout);
+  uvm_options_free(&named);
+  return rc;
+}

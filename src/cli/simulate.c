@@ -1,0 +1,71 @@
+#include "cli/simulate.h"
+#include <signal.h>
+#include <unistd.h>
+#include "machine/machine.h"
+
+static volatile sig_atomic_t running;
+
+int uvm_cli_places(const struct uvm_options *o, int side, struct uvm_places *out, struct uvm_error *e) {
+  const struct uvm_session_config *c = &o->side[side].config;
+  struct uvm_machine *m;
+  int rc = uvm_machine_open(c->machine ? c->machine : "nvidia-h200", c->costs ? c->costs : "measured", &m, e);
+  if (rc) return rc;
+  uvm_places_init(out, &m->topology);
+  uvm_machine_close(m);
+  return 0;
+}
+
+/* -- the progress bar: one line on a terminal, redrawn when the percentage changes -- */
+
+struct bar { int shown; };
+
+static void draw(void *ctx, uint64_t done, uint64_t total) {
+  enum { WIDTH = 40 };
+  struct bar *b = ctx;
+  if (!total) return;                           /* a pipe: nobody knows how much is to come */
+  int percent = (int)(100.0 * (double)done / (double)total);
+  if (percent <= b->shown) return;
+  b->shown = percent;
+  int filled = percent * WIDTH / 100;
+  fprintf(stderr, "\r[%.*s%*s] %3d %%", filled, "########################################", WIDTH - filled, "", percent);
+}
+
+static void erase(const struct bar *b) {
+  if (b->shown) fprintf(stderr, "\r\033[K");
+}
+
+int uvm_cli_simulate(const struct uvm_options *o, int side, const struct uvm_observer *observers, size_t n, struct uvm_session_result *r,
+                     struct uvm_error *e) {
+  struct bar bar = {0};
+  struct uvm_session_config c = o->side[side].config;
+  c.trace = o->operand[0];
+  c.observers = observers, c.nobservers = n;
+  if (!o->quiet && isatty(STDERR_FILENO)) c.progress = draw, c.progress_ctx = &bar;
+  *r = (struct uvm_session_result){0};
+  running = 1;
+  int rc = uvm_session_run(&c, r, e);
+  running = 0;
+  erase(&bar);
+  return rc;
+}
+
+/* -- signals -- */
+
+static void stop(int signal_number) {
+  if (running && !uvm_session_stop && signal_number != SIGPIPE) {
+    uvm_session_stop = 1;
+    return;
+  }
+  uvm_out_remove_all();
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
+void uvm_cli_catch_signals(void) {
+  static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
+    struct sigaction old, action = {.sa_handler = stop};
+    sigaction(caught[i], NULL, &old);
+    if (old.sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL);   /* nohup and shells' background jobs ignore some on purpose */
+  }
+}

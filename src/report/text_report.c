@@ -1,0 +1,191 @@
+/* The report of a run, for people. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include "report/summary.h"
+#include "report/table.h"
+
+enum { MAX_ROWS = 24 };                         /* of a table; the JSON report has all */
+
+static void print_head(const struct uvm_summary *s, FILE *f) {
+  const struct uvm_session_result *r = s->run;
+  char peak[24], capacity[24], time[24];
+  fprintf(f, "%s on %s, driver %s, policy %s, engine %s%s\n", s->trace, r->machine, r->driver, r->policy, r->engine,
+          r->interrupted ? " -- PARTIAL: interrupted" : "");
+  if (r->gpu_capacity)
+    fprintf(f, "GPU memory %s, of which at most %s was in use\n", uvm_size_text(r->gpu_capacity, capacity), uvm_size_text(r->peak_gpu_bytes, peak));
+  fprintf(f, "%s of virtual time", uvm_ns_text(r->sim_ns, time));
+  if (s->wall_seconds >= 0) fprintf(f, ", simulated in %s", uvm_ns_text((uvm_ns)(s->wall_seconds * 1e9), time));
+  fputs("\n\n", f);
+}
+
+/* -- totals -- */
+
+/* A line of the totals: nothing is printed for what did not happen. */
+static void line(struct uvm_table *t, const char *name, uint64_t n, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void line(struct uvm_table *t, const char *name, uint64_t n, const char *fmt, ...) {
+  char count[32], text[256];
+  if (!n) return;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  uvm_table_cell(t, "%s", name);
+  uvm_table_cell(t, "%s", uvm_count_text(n, count));
+  uvm_table_cell(t, "%s", text);
+}
+
+static void size_line(struct uvm_table *t, const char *name, uint64_t bytes, const char *detail) {
+  char size[24];
+  if (!bytes) return;
+  uvm_table_cell(t, "%s", name);
+  uvm_table_cell(t, "%s", uvm_size_text(bytes, size));
+  uvm_table_cell(t, "%s", detail);
+}
+
+static void copies_line(struct uvm_table *t, const char *name, uint64_t bytes, uint64_t copies) {
+  char count[32], size[24], detail[128];
+  if (!copies) return;
+  snprintf(detail, sizeof detail, "in %s %s of %s on average", uvm_count_text(copies, count), copies == 1 ? "copy" : "copies",
+           uvm_size_text(bytes / copies, size));
+  size_line(t, name, bytes, detail);
+}
+
+static void print_totals(const struct uvm_summary *s, FILE *f) {
+  const struct uvm_counters *c = &s->metrics->total;
+  char text[24], size[24];
+  struct uvm_table t;
+  uvm_table_init(&t, "lrl", NULL);
+  line(&t, "accesses", s->run->accesses, "%s", "");
+  line(&t, "GPU faults", c->gpu_faults, "in %" PRIu64 " batches, %.1f a batch", c->fault_batches,
+       c->fault_batches ? (double)c->gpu_faults / (double)c->fault_batches : 0.0);
+  line(&t, "  held back", c->throttled_faults, "%s", "by thrashing control");
+  line(&t, "CPU faults", c->cpu_faults, "%s", "first touches included");
+  copies_line(&t, "moved to GPUs", c->h2d_bytes, c->h2d_copies);
+  copies_line(&t, "moved to the CPU", c->d2h_bytes, c->d2h_copies);
+  size_line(&t, "moved between GPUs", c->d2d_bytes, "");
+  size_line(&t, "of this prefetched", c->prefetched_bytes, "came along with a fault");
+  size_line(&t, "duplicated", c->duplicated_bytes, "for reading on several sides");
+  line(&t, "revocations", c->revocations, "%s", "pages whose permission was taken away");
+  line(&t, "evictions", c->evictions, "moving %s", uvm_size_text(c->evicted_bytes, size));
+  size_line(&t, "accessed remotely", c->remote_bytes, "over a link, without moving");
+  line(&t, "remote mappings", c->remote_maps, "%s", "pages");
+  line(&t, "thrashing", c->thrashing_pages, "pages marked, %" PRIu64 " throttled", c->throttles);
+  line(&t, "GPU stall", c->fault_stall_ns, "ns: %s waiting for faults", uvm_ns_text(c->fault_stall_ns, text));
+  line(&t, "CPU stall", c->cpu_stall_ns, "ns: %s waiting for faults", uvm_ns_text(c->cpu_stall_ns, text));
+  uvm_table_print(&t, f);
+}
+
+/* -- sections, those of one name together -- */
+
+struct group { const char *name; uint64_t times; uvm_ns ns; struct uvm_counters c; };
+struct groups { UVM_VEC(struct group) v; };
+
+/* Names repeat in runs, so the search begins at the newest. */
+static struct group *group_of(struct groups *g, const char *name) {
+  for (size_t i = g->v.n; i; i--)
+    if (!strcmp(g->v.v[i - 1].name, name)) return &g->v.v[i - 1];
+  UVM_PUSH(&g->v) = (struct group){.name = name};
+  return &g->v.v[g->v.n - 1];
+}
+
+static void print_group(struct uvm_table *t, const struct group *g) {
+  char n[32], ns[24], size[24];
+  uvm_table_cell(t, "%s", g->name);
+  uvm_table_cell(t, "%s", uvm_count_text(g->times, n));
+  uvm_table_cell(t, "%s", uvm_ns_text(g->ns, ns));
+  uvm_table_cell(t, "%s", uvm_ns_text(g->ns / g->times, ns));
+  uvm_table_cell(t, "%s", uvm_count_text(g->c.gpu_faults, n));
+  uvm_table_cell(t, "%s", uvm_count_text(g->c.fault_batches, n));
+  uvm_table_cell(t, "%s", uvm_count_text(g->c.cpu_faults, n));
+  uvm_table_cell(t, "%s", uvm_size_text(g->c.h2d_bytes, size));
+  uvm_table_cell(t, "%s", uvm_size_text(g->c.d2h_bytes, size));
+}
+
+static void print_rest(size_t n, FILE *f) {
+  if (n > MAX_ROWS) fprintf(f, "... and %zu more: --json has all\n", n - MAX_ROWS);
+}
+
+static void print_sections(const struct uvm_metrics *m, FILE *f) {
+  static const char *const header[] = {"section", "times", "total", "each", "GPU faults", "batches", "CPU faults", "to GPU", "to CPU"};
+  struct groups g = {0};
+  for (size_t i = 0; i < m->sections.n; i++) {
+    const struct uvm_section_metrics *s = &m->sections.v[i];
+    struct group *of = group_of(&g, s->name);
+    of->times++;
+    of->ns += s->end == UVM_NEVER ? 0 : s->end - s->begin;
+    uvm_counters_add(&of->c, &s->c);
+  }
+  if (!g.v.n) return;
+  struct uvm_table t;
+  uvm_table_init(&t, "lrrrrrrrr", header);
+  for (size_t i = 0; i < g.v.n && i < MAX_ROWS; i++) print_group(&t, &g.v.v[i]);
+  fputc('\n', f);
+  uvm_table_print(&t, f);
+  print_rest(g.v.n, f);
+  uvm_mem_free(g.v.v);
+}
+
+/* -- allocations, the busiest first -- */
+
+static uint64_t traffic(const struct uvm_alloc_metrics *a) { return a->c.h2d_bytes + a->c.d2h_bytes + a->c.d2d_bytes + a->c.remote_bytes; }
+
+static int busiest_first(const void *a, const void *b) {
+  const struct uvm_alloc_metrics *const *x = a, *const *y = b;
+  uint64_t p = traffic(*x), q = traffic(*y);
+  if (p != q) return p > q ? -1 : 1;
+  return (*x)->number < (*y)->number ? -1 : 1;
+}
+
+/* "cpu rw, gpu0 r" */
+static void users(const struct uvm_places *p, const struct uvm_alloc_metrics *a, char *out, size_t size) {
+  size_t n = 0;
+  *out = 0;
+  for (unsigned i = 0; i < p->nprocs && n < size; i++) {
+    const struct uvm_proc_counters *c = &a->procs[i];
+    if (!(c->reads | c->writes | c->atomics)) continue;
+    n += (size_t)snprintf(out + n, size - n, "%s%s %s%s%s", n ? ", " : "", p->proc[i], c->reads ? "r" : "", c->writes ? "w" : "",
+                          c->atomics ? "a" : "");
+  }
+}
+
+static void print_alloc(struct uvm_table *t, const struct uvm_places *p, const struct uvm_alloc_metrics *a) {
+  char n[32], size[24], who[160];
+  users(p, a, who, sizeof who);
+  uvm_table_cell(t, "%u", a->number);
+  uvm_table_cell(t, "%s", a->label);
+  uvm_table_cell(t, "%s", uvm_kind_name(a->kind));
+  uvm_table_cell(t, "%s", uvm_size_text(a->bytes, size));
+  uvm_table_cell(t, "%s", uvm_count_text(a->c.gpu_faults, n));
+  uvm_table_cell(t, "%s", uvm_count_text(a->c.cpu_faults, n));
+  uvm_table_cell(t, "%s", uvm_size_text(a->c.h2d_bytes, size));
+  uvm_table_cell(t, "%s", uvm_size_text(a->c.d2h_bytes, size));
+  uvm_table_cell(t, "%s", uvm_count_text(a->c.thrashing_pages, n));
+  uvm_table_cell(t, "%s", who);
+}
+
+static void print_allocs(const struct uvm_metrics *m, FILE *f) {
+  static const char *const header[] = {"alloc", "label", "kind", "size", "GPU faults", "CPU faults", "to GPU", "to CPU", "thrashing", "used by"};
+  const struct uvm_alloc_metrics **busy = uvm_mem((m->allocs.n + 1) * sizeof *busy);
+  size_t n = 0;
+  for (size_t i = 0; i < m->allocs.n; i++)
+    if (m->allocs.v[i].known) busy[n++] = &m->allocs.v[i];
+  if (n) {
+    struct uvm_table t;
+    qsort(busy, n, sizeof *busy, busiest_first);
+    uvm_table_init(&t, "rllrrrrrrl", header);
+    for (size_t i = 0; i < n && i < MAX_ROWS; i++) print_alloc(&t, &m->places, busy[i]);
+    fputc('\n', f);
+    uvm_table_print(&t, f);
+    print_rest(n, f);
+  }
+  uvm_mem_free(busy);
+}
+
+void uvm_text_report(const struct uvm_summary *s, FILE *f) {
+  print_head(s, f);
+  print_totals(s, f);
+  print_sections(s->metrics, f);
+  print_allocs(s->metrics, f);
+  fputc('\n', f);
+  uvm_text_meaning(s, f);
+}
