@@ -5,7 +5,8 @@
 #define UVM_HOST_H
 #include "core/driver.h"
 
-/* parts: asked in this order; ends where n says. The host makes state, sets defaults; options come next, then start. */
+/* parts: asked in this order; ends where n says. The host makes state, sets defaults; options come next, then start. It hooks
+ * itself and the driver's block_fini to the space, so the space is destroyed before the host and before the driver's state. */
 struct uvm_host *uvm_host_create(struct uvm_core *c, const struct uvm_policy *const *parts, size_t n);
 void uvm_host_destroy(struct uvm_host *h);
 /* True when some part is called `owner` (error: unknown key or bad value, e filled, *rc). */
