@@ -221,9 +221,20 @@ static int feed(struct session *s) {
   return s->ops->feed(s->engine, rc ? &r : NULL, s->error);
 }
 
+/* Bytes of the allocation resident away from the CPU's memory. */
+static uint64_t device_resident(const struct uvm_space *s, const struct uvm_alloc *a) {
+  uint64_t pages = 0;
+  for (size_t w = 0; a->kind == UVM_MANAGED && w < a->nwindows; w++)
+    for (const struct uvm_block *b = a->blocks[w]; b; b = b->split)
+      for (uvm_node n = 0; n < s->topology.nnodes; n++)
+        if (n != s->procs[0].home) pages += (uint64_t)uvm_mask_count(uvm_block_resident(s, b, n));
+  return pages * UVM_PAGE;
+}
+
 static void free_alloc(struct session *s, struct uvm_alloc *a, uvm_ns now) {
   s->core.driver->freeing(&s->core, a, now);
-  uvm_observe(&s->core, &(struct uvm_event){.kind = UVM_E_FREE, .t = now, .has_alloc = true, .alloc = a->number, .bytes = a->bytes});
+  uvm_observe(&s->core, &(struct uvm_event){.kind = UVM_E_FREE, .t = now, .has_alloc = true, .alloc = a->number, .allocation = a,
+                                            .bytes = a->bytes, .value = device_resident(s->core.space, a)});
   uvm_space_free(s->core.space, a);
 }
 

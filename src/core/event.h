@@ -21,7 +21,7 @@ enum uvm_event_kind {
   UVM_E_UNPIN,         /* a pin ended; mask */
   UVM_E_PREFETCH,      /* an API prefetch: offset, bytes, dst; dur */
   UVM_E_ADVISE,        /* offset, bytes; value enum uvm_advice */
-  UVM_E_ALLOC, UVM_E_FREE,  /* allocation; the alloc number */
+  UVM_E_ALLOC, UVM_E_FREE,  /* allocation; the alloc number; FREE: value is the bytes it had in GPUs' memory */
   UVM_E_KERNEL,        /* name; proc; dur; value its number */
   UVM_E_SECTION,       /* name; value the iteration; dur. Told at its end, t is its start */
   UVM_E_SECTION_BEGIN, /* name, value: told at once */
