@@ -1,0 +1,51 @@
+/* diff: the first decision in which two runs, or a run and a recording, part. */
+#include "cli/simulate.h"
+#include "report/diff.h"
+
+/* Rows of the run that the options of `side` ask for. */
+static int run_side(const struct uvm_options *o, int side, struct uvm_rows *rows, struct uvm_error *e) {
+  struct uvm_places places;
+  struct uvm_session_result result;
+  int rc = uvm_cli_places(o, side, &places, e);
+  if (rc) return rc;
+  uvm_rows_init(rows, &places);
+  rc = uvm_cli_simulate(o, side, &(struct uvm_observer){rows, uvm_rows_event}, 1, &result, e);
+  if (!rc && result.interrupted) rc = uvm_fail(e, UVM_EENV, "%s: interrupted", o->operand[0]);
+  return rc;
+}
+
+/* The two sides, and what to call them. */
+static int fill(const struct uvm_options *o, struct uvm_rows rows[2], const char *names[2], struct uvm_error *e) {
+  int rc;
+  names[0] = o->operand[0], names[1] = o->operand[1];
+  if (o->noperands == 2) return (rc = uvm_rows_read(&rows[0], names[0], e)) ? rc : uvm_rows_read(&rows[1], names[1], e);
+  if ((rc = run_side(o, 0, &rows[0], e))) return rc;
+  names[0] = o->observed ? "simulated" : "first", names[1] = o->observed ? "recorded" : "second";
+  return o->observed ? uvm_rows_read(&rows[1], o->observed, e) : run_side(o, 1, &rows[1], e);
+}
+
+static int report(const struct uvm_options *o, const struct uvm_diff *d, struct uvm_error *e) {
+  bool to_stdout = o->json && !strcmp(o->json, "-");
+  int rc = o->json ? uvm_diff_json(d, o->json, e) : 0;
+  if (rc) return rc;
+  if (!o->quiet && !to_stdout) uvm_diff_print(d, stdout);
+  return d->first < 0 ? 0 : UVM_ENO;
+}
+
+int uvm_cmd_diff(const struct uvm_options *o, struct uvm_error *e) {
+  if (o->noperands == 2 && o->observed) return uvm_fail(e, UVM_EUSAGE, "diff: --observed is the second side already; found '%s' too", o->operand[1]);
+  if (!o->observed && o->noperands == 1 && !strcmp(o->operand[0], "-"))
+    return uvm_fail(e, UVM_EUSAGE, "diff: a trace on standard input cannot be run twice; give a file");
+  struct uvm_rows rows[2];
+  const char *names[2];
+  uvm_rows_init(&rows[0], NULL), uvm_rows_init(&rows[1], NULL);
+  int rc = fill(o, rows, names, e);
+  if (!rc) {
+    struct uvm_diff d;
+    uvm_diff_make(&d, &rows[0], &rows[1], names[0], names[1]);
+    rc = report(o, &d, e);
+    uvm_diff_free(&d);
+  }
+  uvm_rows_free(&rows[0]), uvm_rows_free(&rows[1]);
+  return rc;
+}

@@ -1,0 +1,30 @@
+/* The biography of one page: an observer that keeps what happened to it, the rule that decided, and the state it found. */
+#ifndef UVM_WHY_H
+#define UVM_WHY_H
+#include "core/event.h"
+#include "report/places.h"
+
+struct uvm_why_line {
+  uvm_ns t, dur;
+  char *what;                                   /* "gpu0 read fault", "moved dram -> hbm0, 64 KiB in one copy" */
+  const char *rule;                             /* that decided; NULL none */
+  uint32_t resident;                            /* nodes, a bit each: after it (a fault: as it was found) */
+  uint8_t mapped[UVM_MAX_PROCS];                /* enum uvm_access each processor may make; 0 none */
+  int64_t line;                                 /* of the trace record behind it, 0 unknown */
+};
+struct uvm_why {
+  struct uvm_places places;
+  const char *wanted;                           /* allocation number or id, as asked for */
+  uint64_t page;                                /* in the allocation */
+  bool found;                                   /* the allocation has been made */
+  uint32_t alloc;
+  uint64_t bytes;                               /* of it */
+  char *label;
+  UVM_VEC(struct uvm_why_line) lines;
+};
+void uvm_why_init(struct uvm_why *w, const struct uvm_places *places, const char *alloc, uint64_t page);
+void uvm_why_free(struct uvm_why *w);
+void uvm_why_event(void *why, const struct uvm_event *e);
+void uvm_why_print(const struct uvm_why *w, FILE *f);
+int uvm_why_json(const struct uvm_why *w, const char *path, struct uvm_error *e);
+#endif
