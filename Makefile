@@ -33,7 +33,8 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/machines.o
 LIB     := $(BUILD)/libuvmsim.a
 BIN     := $(BUILD)/uvmsim
 UNIT    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*.c tests/differential/*.c)))
-TOOLS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/conformance/*.c tests/bench/*.c)))
+TOOLS   := $(BUILD)/tests/conformance/conformance $(BUILD)/tests/bench/bench
+objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
 
 .PHONY: all demo test deps conformance bench asan memcheck fuzz lint format install clean unit
 all: $(BIN)
@@ -58,7 +59,9 @@ $(BIN): $(BUILD)/src/cli/main.o $(LIB)
 	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -rdynamic -o $@
 $(UNIT): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 	$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
-$(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+$(BUILD)/tests/conformance/conformance: $(call objects,tests/conformance) $(LIB)
+	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
+$(BUILD)/tests/bench/bench: $(call objects,tests/bench) $(LIB)
 	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 
 unit: $(UNIT)
@@ -119,4 +122,4 @@ install: all
 clean:
 	rm -rf build
 
--include $(LIB_OBJ:.o=.d) $(UNIT:=.d) $(TOOLS:=.d) $(BUILD)/src/cli/main.d
+-include $(LIB_OBJ:.o=.d) $(UNIT:=.d) $(patsubst %.o,%.d,$(call objects,tests/conformance) $(call objects,tests/bench)) $(BUILD)/src/cli/main.d

@@ -1,0 +1,87 @@
+/* Speed and size, as lines NAME VALUE UNIT. Each figure is one whole run of the thing it names.
+ *
+ *   stream_read   s     the recorded workload of 1 to 1024 MiB, 538 M element accesses
+ *   decode_text   MB/s  parsing the text of the recorded `random` (122 k lines)
+ *   access_hit    M/s   accesses of a resident loop, one a page, counted by elements
+ *   memory_1tib   MiB   peak of a process that touches one page in each 2 MiB of 1 TiB */
+#include "session.h"
+#include "trace.h"
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void must(int rc, const struct uvm_error *e) {
+  if (rc >= 0) return;
+  fprintf(stderr, "bench: %s\n", e->text);
+  exit(-rc);
+}
+
+static uint64_t replay(const char *path) {
+  struct uvm_session_config c = {.trace = path};
+  struct uvm_session_result r;
+  struct uvm_error e;
+  must(uvm_session_run(&c, &r, &e), &e);
+  return r.accesses;
+}
+
+static void write_trace(char *path, const char *text) {
+  int fd = mkstemp(path);
+  if (fd < 0 || write(fd, text, strlen(text)) < 0) exit(4);
+  close(fd);
+}
+
+static void stream_read(void) {
+  double t = seconds();
+  replay("traces/recorded/h200/stream_read.uvt.gz");
+  printf("stream_read %.2f s\n", seconds() - t);
+}
+
+static void decode_text(void) {
+  struct uvm_trace *t;
+  struct uvm_error e;
+  struct uvm_trace_record r;
+  double start = seconds();
+  int rc;
+  must(uvm_trace_open("traces/recorded/h200/random.uvt.gz", false, &t, &e), &e);
+  while ((rc = uvm_trace_next(t, &r, &e)) > 0) continue;
+  must(rc, &e);
+  uvm_trace_close(t);
+  printf("decode_text %.1f MB/s\n", 2.02 / (seconds() - start));   /* the file is 2.02 MB of text */
+}
+
+static void access_hit(void) {
+  char path[] = "/tmp/uvmsim-bench-XXXXXX";
+  write_trace(path, "uvmtrace 1\nprocessor cpu\nalloc a 64M managed a\nw cpu a 0 64M\nr cpu a 0 64M step=8\nr cpu a 0 64M step=8\nr cpu a 0 64M step=8\n");
+  double t = seconds();
+  uint64_t n = replay(path);
+  printf("access_hit %.0f M/s\n", (double)n / (seconds() - t) / 1e6);
+  unlink(path);
+}
+
+static void memory_1tib(void) {
+  char path[] = "/tmp/uvmsim-bench-XXXXXX";
+  write_trace(path, "uvmtrace 1\nprocessor cpu\nalloc a 1024G managed a\nw cpu a 0 1024G step=2M\n");
+  pid_t child = fork();
+  if (!child) replay(path), _exit(0);
+  struct rusage u;
+  int status;
+  if (wait4(child, &status, 0, &u) != child || status) exit(4);
+  printf("memory_1tib %.0f MiB\n", (double)u.ru_maxrss / 1024);
+  unlink(path);
+}
+
+int main(void) {
+  memory_1tib();
+  decode_text();
+  access_hit();
+  stream_read();
+  return 0;
+}
