@@ -2,7 +2,6 @@
  *
  *   stream_read   s     the recorded workload of 1 to 1024 MiB, 538 M element accesses
  *   decode_text   MB/s  parsing the text of the recorded `random` (122 k lines)
- *   access_hit    M/s   accesses of a resident loop, one a page, counted by elements
  *   memory_1tib   MiB   peak of a process that touches one page in each 2 MiB of 1 TiB */
 #include "session.h"
 #include "trace.h"
@@ -24,12 +23,11 @@ static void must(int rc, const struct uvm_error *e) {
   exit(-rc);
 }
 
-static uint64_t replay(const char *path) {
+static void replay(const char *path) {
   struct uvm_session_config c = {.trace = path};
   struct uvm_session_result r;
   struct uvm_error e;
   must(uvm_session_run(&c, &r, &e), &e);
-  return r.accesses;
 }
 
 static void write_trace(char *path, const char *text) {
@@ -57,15 +55,6 @@ static void decode_text(void) {
   printf("decode_text %.1f MB/s\n", 2.02 / (seconds() - start));   /* the file is 2.02 MB of text */
 }
 
-static void access_hit(void) {
-  char path[] = "/tmp/uvmsim-bench-XXXXXX";
-  write_trace(path, "uvmtrace 1\nprocessor cpu\nalloc a 64M managed a\nw cpu a 0 64M\nr cpu a 0 64M step=8\nr cpu a 0 64M step=8\nr cpu a 0 64M step=8\n");
-  double t = seconds();
-  uint64_t n = replay(path);
-  printf("access_hit %.0f M/s\n", (double)n / (seconds() - t) / 1e6);
-  unlink(path);
-}
-
 static void memory_1tib(void) {
   char path[] = "/tmp/uvmsim-bench-XXXXXX";
   write_trace(path, "uvmtrace 1\nprocessor cpu\nalloc a 1024G managed a\nw cpu a 0 1024G step=2M\n");
@@ -81,7 +70,6 @@ static void memory_1tib(void) {
 int main(void) {
   memory_1tib();
   decode_text();
-  access_hit();
   stream_read();
   return 0;
 }
