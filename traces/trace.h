@@ -50,6 +50,8 @@ struct uvm_trace;                               /* an open trace */
 /* path "-": standard input. Content decides the format; gzip and zstd are read as they are. again: the trace will be read more
  * than once (uvm_trace_rewind), so standard input is kept in an unnamed temporary file. */
 int uvm_trace_open(const char *path, bool again, struct uvm_trace **out, struct uvm_error *e);
+/* The same over n bytes of memory, which the caller keeps until the close. */
+int uvm_trace_open_memory(const void *data, size_t n, struct uvm_trace **out, struct uvm_error *e);
 /* 1: *r filled; 0: the end; < 0: e. Everything the format promises has been checked: ids known and live, ranges inside the
  * allocations, processors declared, sections and kernels closed, events recorded before they are waited for. */
 int uvm_trace_next(struct uvm_trace *t, struct uvm_trace_record *r, struct uvm_error *e);
@@ -63,14 +65,16 @@ const char *uvm_trace_alloc_id(const struct uvm_trace *t, uint32_t number);
 
 /* Facts found by reading it all (rewinds before and after). */
 struct uvm_trace_facts {
-  uint64_t records, kernels, accesses, allocs, sections;
+  uint64_t records, kernels, accesses, allocs, sections;        /* accesses: records of them, in kernels or not */
   uint64_t managed_bytes, peak_managed_bytes;   /* sum, and most alive at once */
   unsigned gpus;                                /* 1 + the highest GPU declared; 0 none */
   uint64_t page;
 };
 int uvm_trace_survey(struct uvm_trace *t, struct uvm_trace_facts *f, struct uvm_error *e);
 
-/* Writing. The suffix picks the format: .uvt, .uvt.gz, .uvt.zst, .uvb; "-": text to standard output. */
+/* Writing. The suffix picks the format: .uvt, .uvt.gz, .uvt.zst, .uvb (any other: UVM_EUSAGE); "-": text to standard output.
+ * Records are written as they are, so they must keep what uvm_trace_next promises; only names are checked (UVM_EINPUT).
+ * names: the trace whose allocation numbers the record holds; NULL: numbers count the alloc records written here. */
 struct uvm_trace_writer;
 int uvm_trace_create(const char *path, struct uvm_trace_writer **out, struct uvm_error *e);
 int uvm_trace_write(struct uvm_trace_writer *w, const struct uvm_trace *names, const struct uvm_trace_record *r, struct uvm_error *e);
