@@ -1,0 +1,64 @@
+/* A small PCIe machine for the core's tests: a CPU whose memory is unlimited, two GPUs that reach it and not each other. */
+#ifndef UVM_FIXTURE_H
+#define UVM_FIXTURE_H
+#include "tests/unit/unit.h"
+#include "core/plan.h"
+
+enum { CPU, GPU0, GPU1, PROCS };
+enum { DRAM, HBM0, HBM1, NODES };
+
+static inline struct uvm_space *small_space(uint64_t gpu_bytes) {
+  const struct uvm_proc_info procs[PROCS] = {{.name = "cpu", .home = DRAM, .reach = 1 << DRAM},
+                                             {.name = "gpu0", .home = HBM0, .reach = 1 << DRAM | 1 << HBM0},
+                                             {.name = "gpu1", .home = HBM1, .reach = 1 << DRAM | 1 << HBM1}};
+  const struct uvm_node_info nodes[NODES] = {{.name = "dram"}, {.name = "hbm0", .capacity = gpu_bytes}, {.name = "hbm1", .capacity = gpu_bytes}};
+  return uvm_space_create(&(struct uvm_topology){.nprocs = PROCS, .nnodes = NODES, .procs = procs, .nodes = nodes, .machine = "small"});
+}
+
+static inline struct uvm_alloc *managed(struct uvm_space *s, uint64_t base, uint64_t bytes) {
+  struct uvm_alloc *a;
+  struct uvm_error e;
+  if (uvm_space_alloc(s, "a", "label", base, bytes, UVM_MANAGED, UVM_NONE, &a, &e)) fail_msg("%s", e.text);
+  return a;
+}
+
+/* A 2 MiB backing for the whole block. */
+static inline uvm_backing_id back(struct uvm_space *s, struct uvm_block *b, uvm_node n) {
+  uvm_backing_id k = uvm_backing_create(s, n, UVM_BLOCK_BYTES);
+  uvm_backing_attach(s, k, b, b->first, b->pages);
+  return k;
+}
+
+static inline struct uvm_step *add(struct uvm_plan *p, enum uvm_step_kind kind, struct uvm_block *b, uvm_proc proc, uvm_node src, uvm_node dst,
+                                   int first, int last) {
+  uvm_mask m = uvm_mask_range(first, last);
+  struct uvm_step *st = uvm_plan_add(p, kind, b, proc, &m);
+  st->src = src, st->dst = dst;
+  return st;
+}
+
+/* Everything is done at once. */
+static inline void commit(struct uvm_space *s, struct uvm_plan *p) {
+  struct uvm_error e;
+  if (uvm_plan_check(s, p, &e)) fail_msg("%s", e.text);
+  uvm_plan_begin(s, p, 0, 1);
+  for (size_t i = 0; i < p->steps.n; i++) p->steps.v[i].done = p->steps.v[i].pages;
+  uvm_plan_commit(s, p, 1);
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (uvm_block_check(s, p->steps.v[i].block, &e)) fail_msg("%s", e.text);
+  uvm_plan_clear(p);
+}
+
+static inline void step(struct uvm_space *s, enum uvm_step_kind kind, struct uvm_block *b, uvm_proc proc, uint8_t access, uvm_node src, uvm_node dst,
+                        int first, int last) {
+  struct uvm_plan p = {0};
+  add(&p, kind, b, proc, src, dst, first, last)->access = access;
+  commit(s, &p);
+  uvm_plan_release(&p);
+}
+
+static inline bool is_range(const uvm_mask *m, int first, int last) {
+  uvm_mask want = uvm_mask_range(first, last);
+  return !memcmp(m, &want, sizeof want);
+}
+#endif
