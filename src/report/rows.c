@@ -72,15 +72,10 @@ static void add_remote_map(struct uvm_rows *r, const struct uvm_event *e) {
   row->flags = e->cause < sizeof flags ? flags[e->cause] : 0;
 }
 
-static void add_named(struct uvm_rows *r, enum uvm_row_kind kind, const struct uvm_event *e) {
-  struct uvm_row *row = add(r, kind, e);
-  row->name = keep_name(r, e->name ? e->name : "-");
-}
-
 /* The row takes its place at the section's begin; its end fills in how long it was. */
 static void begin_section(struct uvm_rows *r, const struct uvm_event *e) {
   UVM_PUSH(&r->open) = r->rows.n;
-  add_named(r, UVM_ROW_SECTION, e);
+  add(r, UVM_ROW_SECTION, e)->name = keep_name(r, e->name);
 }
 
 static void end_section(struct uvm_rows *r, const struct uvm_event *e) {
@@ -120,7 +115,7 @@ void uvm_rows_event(void *rows, const struct uvm_event *e) {
     break;
   }
   case UVM_E_REMOTE_MAP: add_remote_map(r, e); break;
-  case UVM_E_KERNEL: add_named(r, UVM_ROW_KERNEL, e), r->rows.v[r->rows.n - 1].src = proc; break;
+  case UVM_E_KERNEL: add(r, UVM_ROW_KERNEL, e)->src = proc; break;
   case UVM_E_SECTION_BEGIN: begin_section(r, e); break;
   case UVM_E_SECTION: end_section(r, e); break;
   case UVM_E_ALLOC: case UVM_E_FREE: case UVM_E_ACCESS: case UVM_E_STALL: break;

@@ -22,7 +22,7 @@ struct uvm_row {
   int64_t t, dur;
   uint64_t offset, value, flags;
   int64_t alloc, src, dst;
-  const char *name;                             /* SECTION, KERNEL; belongs to the rows */
+  const char *name;                             /* SECTION; belongs to the rows */
   size_t order;                                 /* in which it came; for SECTION, when it began */
   uint8_t kind;
 };

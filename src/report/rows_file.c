@@ -2,11 +2,19 @@
 #include "report/rows.h"
 #include "trace.h"
 
+/* As much of a name as the column holds, cut between characters. */
+static void copy_name(char *out, size_t size, const char *name) {
+  size_t n = strlen(name) < size ? strlen(name) : size - 1;
+  while (name[n] && n && ((unsigned char)name[n] & 0xc0) == 0x80) n--;
+  memcpy(out, name, n);
+  out[n] = 0;
+}
+
 static int write_row(struct uvm_csv_writer *w, const struct uvm_row *row, struct uvm_error *e) {
   struct uvm_csv_event ev = {.t = row->t, .dur = row->dur, .alloc = row->alloc, .offset = row->offset, .value = row->value,
                              .flags = row->flags, .src = row->src, .dst = row->dst};
   snprintf(ev.kind, sizeof ev.kind, "%s", uvm_row_names[row->kind]);
-  if (row->name) snprintf(ev.name, sizeof ev.name, "%s", row->name);
+  if (row->name) copy_name(ev.name, sizeof ev.name, row->name);
   return uvm_csv_write(w, &ev, e);
 }
 
@@ -29,7 +37,7 @@ static int kind_of(const char *name) {
 
 static void keep(struct uvm_rows *r, const struct uvm_csv_event *ev, int kind) {
   char *name = NULL;
-  if (kind == UVM_ROW_SECTION || kind == UVM_ROW_KERNEL) name = UVM_PUSH(&r->names) = uvm_copy_string(ev->name);
+  if (kind == UVM_ROW_SECTION) name = UVM_PUSH(&r->names) = uvm_copy_string(ev->name);
   struct uvm_row *row = &UVM_PUSH(&r->rows);
   *row = (struct uvm_row){.t = ev->t, .dur = ev->dur, .kind = (uint8_t)kind, .alloc = ev->alloc, .offset = ev->offset, .value = ev->value,
                           .flags = ev->flags, .src = ev->src, .dst = ev->dst, .name = name, .order = r->rows.n};

@@ -1,0 +1,175 @@
+/* policies: presets, parts and drivers; or one of them, with the questions it answers and its options. */
+#include "cli/options.h"
+#include "core/driver.h"
+#include "policies.h"
+#include "report/json.h"
+#include "report/table.h"
+
+static const char *const hook_options[UVM_HOOKS] = {
+    [UVM_HOOK_PLACE] = "place", [UVM_HOOK_PREFETCH] = "prefetch", [UVM_HOOK_EVICT] = "evict", [UVM_HOOK_THRASH] = "thrash"};
+
+/* -- options, as people and programs read them -- */
+
+static const char *value_text(const struct uvm_opt *o, double v, char buf[static 32]) {
+  switch ((enum uvm_type)o->type) {
+  case UVM_BOOL: return v != 0 ? "true" : "false";
+  case UVM_SIZE: return uvm_size_text((uint64_t)v, buf);
+  case UVM_NS: return uvm_ns_text((uvm_ns)v, buf);
+  case UVM_F64: return snprintf(buf, 32, "%g", v), buf;
+  case UVM_U32: case UVM_U64: return snprintf(buf, 32, "%.0f", v), buf;
+  }
+  return "?";
+}
+
+static void print_opts(const char *owner, const struct uvm_opt *opts) {
+  static const char *const header[] = {"option", "default", "range", "meaning"};
+  if (!opts || !opts->name) return;
+  struct uvm_table t;
+  uvm_table_init(&t, "llll", header);
+  for (const struct uvm_opt *o = opts; o->name; o++) {
+    char a[32], b[32];
+    uvm_table_cell(&t, "-o %s.%s=", owner, o->name);
+    uvm_table_cell(&t, "%s", value_text(o, o->def, a));
+    if (o->type == UVM_BOOL) uvm_table_cell(&t, "true, false");
+    else uvm_table_cell(&t, "%s to %s", value_text(o, o->min, a), value_text(o, o->max, b));
+    uvm_table_cell(&t, "%s", o->help);
+  }
+  uvm_table_print(&t, stdout);
+}
+
+static void json_opts(cJSON *in, const char *owner, const struct uvm_opt *opts) {
+  cJSON *list = uvm_json_list(in, "options");
+  for (; opts && opts->name; opts++) {
+    char value[32], *name = uvm_format("%s.%s", owner, opts->name);
+    cJSON *o = uvm_json_item(list);
+    uvm_json_text(o, "name", name);
+    uvm_json_text(o, "default", value_text(opts, opts->def, value));
+    uvm_json_text(o, "min", value_text(opts, opts->min, value));
+    uvm_json_text(o, "max", value_text(opts, opts->max, value));
+    uvm_json_text(o, "help", opts->help);
+    uvm_mem_free(name);
+  }
+}
+
+/* -- one of each -- */
+
+static const char *hooks_text(const struct uvm_policy *p, char *out, size_t size) {
+  const struct { const char *name; bool has; } hooks[] = {
+      {"told of events", p->on_event}, {"told of accesses", p->on_access}, {"thrash", p->thrash},   {"thrashing", p->thrashing}, {"place", p->place},
+      {"prefetch", p->prefetch},       {"victims", p->victims},            {"counter", p->counter}, {"ahead", p->ahead}};
+  size_t n = 0;
+  *out = 0;
+  for (size_t i = 0; i < sizeof hooks / sizeof *hooks && n < size; i++)
+    if (hooks[i].has) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", hooks[i].name);
+  return out;
+}
+
+static void explain_policy(const struct uvm_policy *p) {
+  char hooks[256];
+  printf("  %s: %s\n  hooks: %s\n", p->name, p->help, hooks_text(p, hooks, sizeof hooks));
+  print_opts(p->name, p->opts);
+}
+
+static bool explain_preset(const char *name) {
+  for (const struct uvm_preset *s = uvm_presets; s->name; s++) {
+    if (strcmp(s->name, name)) continue;
+    printf("policy %s: %s\n", s->name, s->help);
+    for (size_t i = 0; s->parts[i]; i++) explain_policy(s->parts[i]);
+    return true;
+  }
+  return false;
+}
+
+static bool explain_parts(const char *name) {
+  bool any = false;
+  for (const struct uvm_part *p = uvm_parts; p->name; p++) {
+    if (strcmp(p->name, name) && (!p->policy || strcmp(p->policy->name, name))) continue;
+    printf("%spart --%s %s\n", any ? "\n" : "", hook_options[p->hook], p->name);
+    if (p->policy) explain_policy(p->policy);
+    else puts("  answers nothing: the core's own default holds");
+    any = true;
+  }
+  return any;
+}
+
+static bool explain_driver(const char *name) {
+  for (size_t i = 0; uvm_drivers[i]; i++) {
+    const struct uvm_driver *d = uvm_drivers[i];
+    if (strcmp(d->name, name)) continue;
+    printf("driver %s: %s\nits policy unless another is named: %s\n", d->name, d->help, d->default_policy);
+    print_opts(d->name, d->opts);
+    return true;
+  }
+  return false;
+}
+
+static int unknown(const char *name, struct uvm_error *e) {
+  char known[512] = "";
+  size_t n = 0;
+  for (const struct uvm_preset *s = uvm_presets; s->name && n < sizeof known; s++)
+    n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", s->name);
+  for (const struct uvm_part *p = uvm_parts; p->name && n < sizeof known; p++)
+    if (p->policy && !strstr(known, p->name)) n += (size_t)snprintf(known + n, sizeof known - n, ", %s", p->name);
+  for (size_t i = 0; uvm_drivers[i] && n < sizeof known; i++)
+    if (!strstr(known, uvm_drivers[i]->name)) n += (size_t)snprintf(known + n, sizeof known - n, ", %s", uvm_drivers[i]->name);
+  return uvm_fail(e, UVM_EUSAGE, "unknown policy, part or driver '%s'; known: %s", name, known);
+}
+
+static int explain(const char *name, struct uvm_error *e) {
+  bool a = explain_preset(name), b, c;
+  if (a) putchar('\n');
+  b = explain_parts(name);
+  if (b) putchar('\n');
+  c = explain_driver(name);
+  return a || b || c ? 0 : unknown(name, e);
+}
+
+/* -- all of them -- */
+
+static void list(void) {
+  struct uvm_table t;
+  uvm_table_init(&t, "lll", NULL);
+  for (const struct uvm_preset *s = uvm_presets; s->name; s++)
+    uvm_table_cell(&t, "--policy"), uvm_table_cell(&t, "%s", s->name), uvm_table_cell(&t, "%s", s->help);
+  for (int h = 0; h < UVM_HOOKS; h++)
+    for (const struct uvm_part *p = uvm_parts; p->name; p++) {
+      if ((int)p->hook != h) continue;
+      uvm_table_cell(&t, "--%s", hook_options[h]);
+      uvm_table_cell(&t, "%s", p->name);
+      uvm_table_cell(&t, "%s", p->policy ? p->policy->help : "answers nothing: the core's own default holds");
+    }
+  for (size_t i = 0; uvm_drivers[i]; i++)
+    uvm_table_cell(&t, "--driver"), uvm_table_cell(&t, "%s", uvm_drivers[i]->name), uvm_table_cell(&t, "%s", uvm_drivers[i]->help);
+  uvm_table_print(&t, stdout);
+}
+
+static int write_json(const char *path, struct uvm_error *e) {
+  cJSON *o = uvm_json_object(), *policies, *parts, *drivers;
+  uvm_json_u64(o, "schema", 1);
+  policies = uvm_json_list(o, "policies"), parts = uvm_json_list(o, "parts"), drivers = uvm_json_list(o, "drivers");
+  for (const struct uvm_preset *s = uvm_presets; s->name; s++) {
+    cJSON *item = uvm_json_item(policies);
+    uvm_json_text(item, "name", s->name), uvm_json_text(item, "help", s->help);
+  }
+  for (const struct uvm_part *p = uvm_parts; p->name; p++) {
+    cJSON *item = uvm_json_item(parts);
+    uvm_json_text(item, "option", hook_options[p->hook]), uvm_json_text(item, "name", p->name);
+    uvm_json_text(item, "policy", p->policy ? p->policy->name : NULL);
+    if (p->policy) json_opts(item, p->policy->name, p->policy->opts);
+  }
+  for (size_t i = 0; uvm_drivers[i]; i++) {
+    cJSON *item = uvm_json_item(drivers);
+    uvm_json_text(item, "name", uvm_drivers[i]->name), uvm_json_text(item, "help", uvm_drivers[i]->help);
+    json_opts(item, uvm_drivers[i]->name, uvm_drivers[i]->opts);
+  }
+  return uvm_json_write(o, path, e);
+}
+
+int uvm_cmd_policies(const struct uvm_options *o, struct uvm_error *e) {
+  int rc = o->json ? write_json(o->json, e) : 0;
+  if (rc || (o->json && !strcmp(o->json, "-"))) return rc;
+  if (o->noperands) return explain(o->operand[0], e);
+  if (!o->quiet) return list(), 0;
+  for (const struct uvm_preset *s = uvm_presets; s->name; s++) puts(s->name);
+  return 0;
+}
