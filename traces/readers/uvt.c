@@ -95,9 +95,10 @@ static const char *unescape(char *text) {
   for (const char *p = text; (p = strchr(p, '%')); p += 3)
     if (!escaped(p)) return "only the escapes %20, %25 and %23";
   char *to = text;
-  for (const char *p = text; *p; p++) {
-    *to++ = *p == '%' ? escaped(p) : *p;
-    if (*p == '%') p += 2;
+  for (const char *p = text; *p; to++) {
+    size_t n = *p == '%' ? 3 : 1;
+    *to = n == 3 ? escaped(p) : *p;
+    p += n;
   }
   *to = 0;
   return NULL;
