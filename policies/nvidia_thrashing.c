@@ -353,7 +353,7 @@ static int init(void *state, const uvm_view *v) {
   if (s->threshold < 1 || s->threshold > EVENTS_MAX) s->threshold = 3;
   if (s->pin_threshold < 1 || s->pin_threshold > THROTTLES_MAX) s->pin_threshold = 10;
   if (s->nap < 1 || s->nap > 100) s->nap = 1;
-  if (!s->lapse) s->lapse = LAPSE;
+  if (s->lapse < US) s->lapse = LAPSE;          /* the driver's is in whole us */
   if (!s->vote_threshold) s->vote_threshold = 500;
   s->nap_ns = s->nap * s->lapse;
   s->epoch_ns = s->epoch * s->lapse;
@@ -373,7 +373,7 @@ static const struct uvm_opt opts[] = {
     {"enable", UVM_BOOL, AT(enable), 0, 1, 1, "detect and mitigate at all"},
     {"threshold", UVM_U32, AT(threshold), 0, UINT32_MAX, 3, "close events that make a page thrashing; outside 1 to 7 means 3"},
     {"pin_threshold", UVM_U32, AT(pin_threshold), 0, UINT32_MAX, 10, "throttled slots before a page is pinned; outside 1 to 255 means 10"},
-    {"lapse", UVM_NS, AT(lapse), 0, 1e9, LAPSE, "events at most this far apart are close; 0 means 500us"},
+    {"lapse", UVM_NS, AT(lapse), 0, 1e9, LAPSE, "events at most this far apart are close; below 1us means 500us"},
     {"nap", UVM_U32, AT(nap), 0, UINT32_MAX, 1, "length of a slot, in lapses; outside 1 to 100 means 1"},
     {"epoch", UVM_U32, AT(epoch), 0, UINT32_MAX, 2000, "quiet time after which a block starts afresh, in lapses"},
     {"pin", UVM_U32, AT(pin), 0, UINT32_MAX, 300, "how long a page stays pinned, in lapses; 0 means for ever"},

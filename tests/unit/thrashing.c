@@ -598,7 +598,7 @@ static void test_options(void **state) {
   assert_true(s->threshold == 3 && s->pin_threshold == 10 && s->lapse == 500000 && s->nap_ns == 500000 && s->epoch_ns == 1000000000 &&
               s->pin_ns == 150000000 && s->max_resets == 4 && s->vote_threshold == 32);
   fake_close(v);
-  static const char *const odd[] = {"threshold", "8", "pin_threshold", "256", "lapse", "0", "nap", "101", "lapse_vote_threshold", "0"};
+  static const char *const odd[] = {"threshold", "8", "pin_threshold", "256", "lapse", "999", "nap", "101", "lapse_vote_threshold", "0"};
   static const char *const ends[] = {"threshold", "7", "pin_threshold", "255", "lapse", "20us", "nap", "100", "epoch", "4294967295"};
   v = open_at(PCIE, 580);
   s = v->state;
@@ -620,7 +620,8 @@ int main(void) {
       cmocka_unit_test(test_t1), cmocka_unit_test(test_t2), cmocka_unit_test(test_t3), cmocka_unit_test(test_t4), cmocka_unit_test(test_t5),
       cmocka_unit_test(test_which_events), cmocka_unit_test(test_tracking_starts), cmocka_unit_test(test_counting),
       cmocka_unit_test(test_pinned_regions), cmocka_unit_test(test_no_hint), cmocka_unit_test(test_slots),
-      cmocka_unit_test(test_pinned_page), cmocka_unit_test(test_unpin), cmocka_unit_test(test_migration_hint), cmocka_unit_test(test_pin_without_common_memory),
+      cmocka_unit_test(test_pinned_page), cmocka_unit_test(test_unpin), cmocka_unit_test(test_migration_hint),
+      cmocka_unit_test(test_pin_without_common_memory),
       cmocka_unit_test(test_closest), cmocka_unit_test(test_q2_adaptive_lapse), cmocka_unit_test(test_q2_limits),
       cmocka_unit_test(test_q3_pinned_count), cmocka_unit_test(test_q4_reset_keeps), cmocka_unit_test(test_q5_keep_events),
       cmocka_unit_test(test_options)};
