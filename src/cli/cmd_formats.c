@@ -6,7 +6,7 @@
 static const struct format { const char *name, *suffixes, *use, *about; } formats[] = {
     {"uvt", ".uvt .uvt.gz .uvt.zst", "trace, read and written",
      "The text trace: what a program did. UTF-8 lines, fields separated by blanks, # begins a comment; the first line is `uvmtrace 1`. Records: page, "
-     "processor, alloc, free, r|w|rw|atomic, kernel ... done, prefetch, advise, memcpy, sync, record, wait, delay, begin ... end.\n"
+     "processor, alloc, free, r|w|rw|atomic, kernel ... done, prefetch, advise, memcpy, sync, record, wait, delay, begin ... end "
      "docs/trace-format.md describes each one."},
     {"uvb", ".uvb", "trace, read and written",
      "The binary twin of uvt: the same records in compressed, checksummed blocks. Converting text to binary and back gives the same canonical text."},
@@ -14,7 +14,7 @@ static const struct format { const char *name, *suffixes, *use, *about; } format
      "What a driver did, one event a line: t_ns,dur_ns,kind,alloc,offset,value,flags,src,dst, sorted by t_ns. Recordings of real drivers have the same "
      "form. Kinds: h2d d2h d2d (value bytes, flags cause: 1 user 2 fault 3 prefetch 4 eviction 5 access counters), gpu_fault (one a batch: its lowest "
      "page, value merged entries, flags 1 read 2 write), cpu_fault, thrash, throttle, remote_map (flags 1 coherence 2 thrashing 3 policy 5 eviction), "
-     "section (flags name, value iteration).\nOnly in ours: fault (one a distinct page and batch), populate, duplicate, collapse, map, unmap, revoke, "
+     "section (flags name, value iteration). Only in ours: fault (one a distinct page and batch), populate, duplicate, collapse, map, unmap, revoke, "
      "evict, unpin, prefetch, advise, kernel, h2h. Readers skip kinds that they do not know."},
     {"sections", ".csv", "recorded section times, read (validate --sections)",
      "The spread of section times over repeated runs: workload,section,part,iterations,runs,min,median,max, times in seconds. part: all, or first and "
@@ -37,13 +37,14 @@ static void print_list(bool names_only) {
 }
 
 static const struct format *find(const char *name, struct uvm_error *e) {
-  char known[128] = "";
+  const char *known[sizeof formats / sizeof *formats];
+  size_t n = 0;
   for (const struct format *f = formats; f->name; f++) {
     if (!strcmp(f->name, name)) return f;
-    size_t n = strlen(known);
-    snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", f->name);
+    known[n++] = f->name;
   }
-  return uvm_fail(e, UVM_EUSAGE, "unknown format '%s'; known: %s", name, known), NULL;
+  known[n] = NULL;
+  return uvm_unknown(e, "format", name, known), NULL;
 }
 
 static int write_json(const struct format *only, const char *path, struct uvm_error *e) {
@@ -68,6 +69,7 @@ int uvm_cmd_formats(const struct uvm_options *o, struct uvm_error *e) {
   if (o->json && (rc = write_json(f, o->json, e))) return rc;
   if (o->json && !strcmp(o->json, "-")) return 0;
   if (!f) return print_list(o->quiet), 0;
-  printf("%s (%s): %s\n\n%s\n", f->name, f->suffixes, f->use, f->about);
+  printf("%s (%s): %s\n\n", f->name, f->suffixes, f->use);
+  uvm_wrap(stdout, f->about, 0, 0);
   return 0;
 }

@@ -1,5 +1,6 @@
 /* --help, the manual page and the shell completion, all from the tables. */
 #include "cli/options.h"
+#include "report/table.h"
 
 static const char *const program = "uvmsim";
 static const char *const what =
@@ -7,20 +8,7 @@ static const char *const what =
     "another policy would do better.";
 static const struct { const char *status, *meaning; } statuses[] = {
     {"0", "ok"}, {"1", "the answer is no (validate, diff)"}, {"2", "usage"}, {"3", "bad input"}, {"4", "the environment: memory, files, interruption"}};
-enum { STATUSES = sizeof statuses / sizeof *statuses, WIDTH = 100 };
-
-/* Text broken at blanks, each further line indented. */
-static void wrap(FILE *f, const char *text, int indent, int column) {
-  while (*text) {
-    int n = (int)strcspn(text, " ");
-    if (column + n > WIDTH && column > indent) fprintf(f, "\n%*s", indent, ""), column = indent;
-    fwrite(text, 1, (size_t)n, f);
-    column += n;
-    text += n;
-    if (*text == ' ') fputc(' ', f), text++, column++;
-  }
-  fputc('\n', f);
-}
+enum { STATUSES = sizeof statuses / sizeof *statuses };
 
 static bool takes(const struct uvm_command *c, const struct uvm_option *o) { return o->commands & c->bit; }
 
@@ -32,21 +20,21 @@ static void option_title(const struct uvm_option *o, char *out, size_t size) {
 }
 
 static void help_option(const struct uvm_option *o, FILE *f) {
-  enum { INDENT = 30 };
+  enum { INDENT = 32 };
   char title[64];
   option_title(o, title, sizeof title);
   int pad = o->letter ? 0 : 4;                  /* long names stand in one column */
   int column = fprintf(f, "  %*s%s", pad, "", title);
-  if (column < INDENT)
+  if (column + 2 <= INDENT)
     fprintf(f, "%*s", INDENT - column, "");
   else
     fprintf(f, "\n%*s", INDENT, "");
-  wrap(f, o->help, INDENT, INDENT);
+  uvm_wrap(f, o->help, INDENT, INDENT);
 }
 
 void uvm_help_command(const struct uvm_command *c, FILE *f) {
   fprintf(f, "usage: %s %s %s%s[options]\n\n", program, c->name, c->operands, *c->operands ? " " : "");
-  wrap(f, c->about, 0, 0);
+  uvm_wrap(f, c->about, 0, 0);
   fputs("\noptions:\n", f);
   for (const struct uvm_option *o = uvm_option_table; o->name; o++)
     if (takes(c, o)) help_option(o, f);
@@ -55,15 +43,15 @@ void uvm_help_command(const struct uvm_command *c, FILE *f) {
 
 void uvm_help_overview(FILE *f) {
   fprintf(f, "usage: %s COMMAND [options]\n\n%s ", program, program);
-  wrap(f, what, 0, 7);
+  uvm_wrap(f, what, 0, 7);
   fputs("\ncommands:\n", f);
   for (const struct uvm_command *c = uvm_commands; c->name; c++) {
     int column = fprintf(f, "  %s %s", c->name, c->operands);
     fprintf(f, "%*s", 24 - column, "");
-    wrap(f, c->summary, 24, 24);
+    uvm_wrap(f, c->summary, 24, 24);
   }
-  fprintf(f, "\n`%s COMMAND --help` explains one; `%s help --man` prints the manual page. Exit status:", program, program);
-  for (int i = 0; i < STATUSES; i++) fprintf(f, "%s %s %s", i ? "," : "", statuses[i].status, statuses[i].meaning);
+  fprintf(f, "\n`%s COMMAND --help` explains one; `%s help --man` prints the manual page.\nExit status:", program, program);
+  for (int i = 0; i < STATUSES; i++) fprintf(f, "%s %s %s", i ? ";" : "", statuses[i].status, statuses[i].meaning);
   fputs(".\n", f);
 }
 
@@ -106,7 +94,7 @@ static void print_man(FILE *f) {
 
 static void bash_options(FILE *f, const struct uvm_command *c) {
   for (const struct uvm_option *o = uvm_option_table; o->name; o++)
-    if (takes(c, o)) fprintf(f, " --%s", o->name);
+    if (takes(c, o)) fprintf(f, c->bit == UVM_CMD_DIFF && o->sided ? " --%s --%s-b" : " --%s", o->name, o->name);
 }
 
 static void print_bash(FILE *f) {

@@ -1,5 +1,6 @@
 /* policies: presets, parts and drivers; or one of them, with the questions it answers and its options. */
 #include "cli/options.h"
+#include <assert.h>
 #include "core/driver.h"
 #include "policies.h"
 #include "report/json.h"
@@ -103,25 +104,33 @@ static bool explain_driver(const char *name) {
   return false;
 }
 
-static int unknown(const char *name, struct uvm_error *e) {
-  char known[512] = "";
-  size_t n = 0;
-  for (const struct uvm_preset *s = uvm_presets; s->name && n < sizeof known; s++)
-    n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", s->name);
-  for (const struct uvm_part *p = uvm_parts; p->name && n < sizeof known; p++)
-    if (p->policy && !strstr(known, p->name)) n += (size_t)snprintf(known + n, sizeof known - n, ", %s", p->name);
-  for (size_t i = 0; uvm_drivers[i] && n < sizeof known; i++)
-    if (!strstr(known, uvm_drivers[i]->name)) n += (size_t)snprintf(known + n, sizeof known - n, ", %s", uvm_drivers[i]->name);
-  return uvm_fail(e, UVM_EUSAGE, "unknown policy, part or driver '%s'; known: %s", name, known);
+static void add_name(const char **known, size_t *n, const char *added) {
+  for (size_t i = 0; i < *n; i++)
+    if (!strcmp(known[i], added)) return;
+  known[(*n)++] = added;
 }
 
-static int explain(const char *name, struct uvm_error *e) {
-  bool a = explain_preset(name), b, c;
+static int unknown(const char *wanted, struct uvm_error *e) {
+  const char *known[128];
+  size_t n = 0;
+  for (const struct uvm_preset *s = uvm_presets; s->name; s++) add_name(known, &n, s->name);
+  for (const struct uvm_part *p = uvm_parts; p->name; p++) {
+    add_name(known, &n, p->name);
+    if (p->policy) add_name(known, &n, p->policy->name);
+  }
+  for (size_t i = 0; uvm_drivers[i]; i++) add_name(known, &n, uvm_drivers[i]->name);
+  assert(n < sizeof known / sizeof *known);
+  known[n] = NULL;
+  return uvm_unknown(e, "policy, part or driver", wanted, known);
+}
+
+static int explain(const char *wanted, struct uvm_error *e) {
+  bool a = explain_preset(wanted), b, c;
   if (a) putchar('\n');
-  b = explain_parts(name);
+  b = explain_parts(wanted);
   if (b) putchar('\n');
-  c = explain_driver(name);
-  return a || b || c ? 0 : unknown(name, e);
+  c = explain_driver(wanted);
+  return a || b || c ? 0 : unknown(wanted, e);
 }
 
 /* -- all of them -- */

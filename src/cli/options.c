@@ -24,7 +24,7 @@ static int distance(const char *a, const char *b) {
   return row[m];
 }
 
-const char *uvm_nearest(const char *name, const char *const *names) {
+static const char *nearest(const char *name, const char *const *names) {
   const char *best = NULL;
   int least = strlen(name) > 4 ? 3 : 2;         /* fewer than this many mistakes */
   for (; *names; names++) {
@@ -34,12 +34,11 @@ const char *uvm_nearest(const char *name, const char *const *names) {
   return best;
 }
 
-/* "unknown WHAT 'NAME'; did you mean 'X'? Known: a, b, c". The list ends with NULL. */
-static int unknown(struct uvm_error *e, const char *what, const char *name, const char *const *names) {
+int uvm_unknown(struct uvm_error *e, const char *what, const char *name, const char *const *names) {
   char list[768] = "";
   size_t n = 0;
   for (size_t i = 0; names[i] && n < sizeof list; i++) n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
-  const char *near = uvm_nearest(name, names);
+  const char *near = nearest(name, names);
   return uvm_fail(e, UVM_EUSAGE, "unknown %s '%s'%s%s%s known: %s", what, name, near ? "; did you mean '" : ";", near ? near : "",
                   near ? "'?" : "", list);
 }
@@ -69,9 +68,9 @@ static int unknown_command(int argc, char **argv, struct uvm_error *e) {
     group |= !strncmp(c->name, argv[0], len) && c->name[len] == ' ';
   }
   names[n] = NULL;
-  if (!group) return unknown(e, "command", argv[0], names);
+  if (!group) return uvm_unknown(e, "command", argv[0], names);
   char *both = uvm_format("%s%s%s", argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
-  int rc = unknown(e, "command", both, names);
+  int rc = uvm_unknown(e, "command", both, names);
   uvm_mem_free(both);
   return rc;
 }
@@ -107,7 +106,7 @@ static int unknown_option(const struct uvm_command *c, const char *word, size_t 
   known[count] = NULL;
   snprintf(name, sizeof name, "%.*s", (int)n, word);
   char *what = uvm_format("option of %s", c->name);
-  int rc = unknown(e, what, name, (const char *const *)known);
+  int rc = uvm_unknown(e, what, name, (const char *const *)known);
   while (count) uvm_mem_free(known[--count]);
   uvm_mem_free(what);
   return rc;

@@ -50,8 +50,8 @@ extern const struct uvm_option uvm_option_table[];                /* ends with a
 /* argv without the program's name. UVM_EUSAGE: e says what and lists what is known. Frees with uvm_options_free. */
 int uvm_options_parse(int argc, char **argv, struct uvm_options *o, struct uvm_error *e);
 void uvm_options_free(struct uvm_options *o);
-/* The known name nearest to `name`, or NULL when none is near. names ends with NULL. */
-const char *uvm_nearest(const char *name, const char *const *names);
+/* UVM_EUSAGE: "unknown WHAT 'NAME'; did you mean 'X'? known: a, b, c". names ends with NULL. */
+int uvm_unknown(struct uvm_error *e, const char *what, const char *name, const char *const *names);
 
 int uvm_cmd_replay(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_validate(const struct uvm_options *o, struct uvm_error *e);

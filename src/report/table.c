@@ -49,6 +49,21 @@ void uvm_table_print(struct uvm_table *t, FILE *f) {
   *t = (struct uvm_table){0};
 }
 
+void uvm_wrap(FILE *f, const char *text, int indent, int column) {
+  enum { WIDTH = 100 };
+  for (bool first = true; *text; first = false) {
+    int n = (int)strcspn(text, " ");
+    bool fits = first || column + 1 + n <= WIDTH;
+    if (!fits) fprintf(f, "\n%*s", indent, ""), column = indent;
+    else if (!first) fputc(' ', f), column++;
+    fwrite(text, 1, (size_t)n, f);
+    column += n;
+    text += n;
+    text += strspn(text, " ");
+  }
+  fputc('\n', f);
+}
+
 const char *uvm_count_text(uint64_t n, char buf[static 32]) {
   char digits[24];
   int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);

@@ -13,5 +13,7 @@ void uvm_table_cell(struct uvm_table *t, const char *fmt, ...) __attribute__((fo
 /* Prints (two blanks between columns, no trailing blanks) and frees. */
 void uvm_table_print(struct uvm_table *t, FILE *f);
 
+/* Text broken at blanks to lines of 100 columns, the further ones indented; column: where the first begins. Ends the line. */
+void uvm_wrap(FILE *f, const char *text, int indent, int column);
 const char *uvm_count_text(uint64_t n, char buf[static 32]);        /* "1,234,567" */
 #endif
