@@ -350,6 +350,30 @@ static void test_slots(void **state) {
   fake_close(v);
 }
 
+/* Steps 4, 7 and 8: held until the slot ends, unless the slot is one's own; who asks and is not held takes part. When the last
+ * one is let go the slot is over: a new one begins, its own unless the last was. */
+static void test_let_go(void **state) {
+  static const struct { uvm_proc dnt; uvm_ns now; bool both; uint8_t hint; uint32_t throttled; uvm_ns end; uvm_proc owner; } rows[] = {
+      {CPU, 999, false, T, 1u << GPU, 1000 * US, CPU}, {GPU, 999, false, T, 1u << GPU, 1498944, UVM_NONE},
+      {CPU, 1000, false, N, 0, 1499968, GPU},      {CPU, 1000, true, T, BOTH, 1000 * US, CPU}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uvm_view *v = started(PCIE, 580);
+    detect(v, 0);
+    reside(v, PAGE, CPU);
+    struct page *p = page_of(v, PAGE);
+    *p = (struct page){.ts = 900 * US, .throttle_end = 1000 * US, .procs = 1u << CPU, .throttled = rows[i].both ? BOTH : 1u << GPU,
+                       .events = 3, .dnt = rows[i].dnt, .pinned_at = UVM_NONE};
+    struct uvm_thrash h = ask(v, GPU, rows[i].now * US);
+    assert_int_equal(h.hint, rows[i].hint);
+    assert_int_equal(p->throttled, rows[i].throttled);
+    assert_int_equal(p->throttle_end, rows[i].end);
+    assert_int_equal(p->dnt, rows[i].owner);
+    assert_int_equal(p->procs, i ? BOTH : 1u << CPU);
+    fake_close(v);
+  }
+}
+
 /* Steps 4, 9 and 10 on a page pinned at the CPU, in a slot of the GPU's up to 1000 us. */
 static void test_pinned_page(void **state) {
   static const struct { uvm_proc r; bool revoked, on_gpu; uint8_t hint; } rows[] = {
@@ -528,8 +552,12 @@ static void test_q2_limits(void **state) {
   adapt_lapse(s, cap);
   assert_int_equal(s->lapse, cap - cap / 8);
   assert_int_equal(s->vote, 16);
-  s->lapse = LAPSE;                             /* corrected: at least 5 us a step, and not below 5 us */
-  s->adaptive_lapse = ADAPT_CORRECTED;
+  s->adaptive_lapse = ADAPT_CORRECTED;          /* corrected: at least 5 us a step, and not below 5 us */
+  s->lapse = 20 * US;
+  s->vote = -31;
+  adapt_lapse(s, 0);
+  assert_int_equal(s->lapse, 15 * US);
+  s->lapse = LAPSE;
   for (int i = 0; i < 5000; i++) adapt_lapse(s, 0);
   assert_true(s->lapse <= LAPSE_MIN && s->lapse > 0);
   fake_close(v);
@@ -619,7 +647,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_t1), cmocka_unit_test(test_t2), cmocka_unit_test(test_t3), cmocka_unit_test(test_t4), cmocka_unit_test(test_t5),
       cmocka_unit_test(test_which_events), cmocka_unit_test(test_tracking_starts), cmocka_unit_test(test_counting),
-      cmocka_unit_test(test_pinned_regions), cmocka_unit_test(test_no_hint), cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_pinned_regions), cmocka_unit_test(test_no_hint), cmocka_unit_test(test_slots), cmocka_unit_test(test_let_go),
       cmocka_unit_test(test_pinned_page), cmocka_unit_test(test_unpin), cmocka_unit_test(test_migration_hint),
       cmocka_unit_test(test_pin_without_common_memory),
       cmocka_unit_test(test_closest), cmocka_unit_test(test_q2_adaptive_lapse), cmocka_unit_test(test_q2_limits),
