@@ -22,10 +22,14 @@ void uvm__node_give(struct uvm_space *s, uvm_node n, uint64_t bytes) {
 static void list_remove(struct uvm_space *s, struct uvm_backing *k) {
   if (k->list == UVM_NONE) return;
   struct uvm_list_ends *l = &s->lists[k->info.node][k->list];
-  if (k->older) s->backings.v[k->older]->newer = k->newer;
-  else l->oldest = k->newer;
-  if (k->newer) s->backings.v[k->newer]->older = k->older;
-  else l->newest = k->older;
+  if (k->older)
+    s->backings.v[k->older]->newer = k->newer;
+  else
+    l->oldest = k->newer;
+  if (k->newer)
+    s->backings.v[k->newer]->older = k->older;
+  else
+    l->newest = k->older;
   k->older = k->newer = 0;
   k->list = UVM_NONE;
 }
@@ -35,8 +39,10 @@ static void list_append(struct uvm_space *s, struct uvm_backing *k, uint8_t list
   struct uvm_list_ends *l = &s->lists[k->info.node][list];
   k->list = list;
   k->older = l->newest;
-  if (l->newest) s->backings.v[l->newest]->newer = k->id;
-  else l->oldest = k->id;
+  if (l->newest)
+    s->backings.v[l->newest]->newer = k->id;
+  else
+    l->oldest = k->id;
   l->newest = k->id;
 }
 
@@ -102,8 +108,10 @@ void uvm_backing_attach(struct uvm_space *s, uvm_backing_id id, struct uvm_block
   assert(k && pages > 0 && first >= b->first && first + pages <= b->first + b->pages);
   uvm_node n = k->info.node;
   for (int p = first; p < first + pages; p++) assert(!uvm_page_backing(b, n, p));
-  if (first == b->first && pages == b->pages) b->backing[n] = id;
-  else set_page_ids(s, b, n, first, pages, id);
+  if (first == b->first && pages == b->pages)
+    b->backing[n] = id;
+  else
+    set_page_ids(s, b, n, first, pages, id);
   piece_add(k, b, first, pages);
   find_owner(k);
 }
@@ -115,8 +123,10 @@ void uvm_backing_destroy(struct uvm_space *s, uvm_backing_id id) {
   if (s->hooks.backing_fini) s->hooks.backing_fini(s->hooks.ctx, k);
   for (uint32_t i = 0; i < k->npieces; i++) {
     struct uvm_piece *p = &k->pieces[i];
-    if (p->block->backing[n] == id) p->block->backing[n] = 0;
-    else set_page_ids(s, p->block, n, p->first, p->pages, 0);
+    if (p->block->backing[n] == id)
+      p->block->backing[n] = 0;
+    else
+      set_page_ids(s, p->block, n, p->first, p->pages, 0);
   }
   list_remove(s, k);
   uvm__node_give(s, n, k->info.bytes);
@@ -211,7 +221,7 @@ void uvm__backing_cut(struct uvm_space *s, struct uvm_block *b, struct uvm_block
       uvm_backing_id id = b->page_backing[n][p - b->first];
       if (!id) continue;
       set_page_ids(s, p < hi->first ? lo : hi, n, p, 1, id);
-      cut_pieces(s->backings.v[id], b, lo, hi);  /* its pieces are found once: then none is of b any more */
+      cut_pieces(s->backings.v[id], b, lo, hi); /* its pieces are found once: then none is of b any more */
     }
   }
 }

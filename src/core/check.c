@@ -76,17 +76,18 @@ int uvm_block_check(const struct uvm_space *s, const struct uvm_block *b, struct
 
 struct dry_run {
   const struct uvm_space *s;
-  struct uvm_block *b;                          /* a copy: the real one's id, extent and backings; masks of our own */
+  struct uvm_block *b; /* a copy: the real one's id, extent and backings; masks of our own */
   const struct uvm_step *st;
-  size_t number;                                /* of the step, from 0 */
-  uvm_mask given;                               /* pages some processor was mapped to so far */
+  size_t number;  /* of the step, from 0 */
+  uvm_mask given; /* pages some processor was mapped to so far */
   struct uvm_error *e;
 };
 
 static const char *const kind_names[] = {"POPULATE", "MIGRATE", "DUPLICATE", "COLLAPSE", "EVICT", "UNMAP", "MAP"};
 
 static int refuse(const struct dry_run *d, int page, const char *rule, const char *who) {
-  return uvm_fail(d->e, UVM_EENV, "plan step %zu (%s in block %u), page %d: %s%s", d->number, kind_names[d->st->kind], d->b->id, page, rule, who);
+  return uvm_fail(d->e, UVM_EENV, "plan step %zu (%s in block %u), page %d: %s%s", d->number, kind_names[d->st->kind], d->b->id, page, rule,
+                  who);
 }
 
 static int refuse_mask(const struct dry_run *d, const uvm_mask *bad, const char *rule, const char *who) {
@@ -150,7 +151,8 @@ static int check_collapse(const struct dry_run *d) {
   for (uvm_proc p = 0; p < d->s->topology.nprocs; p++) {
     uvm_mask m = both(d->st->pages, uvm_block_mapped(d->s, d->b, p, UVM_MAP_READ));
     for (int i = -1; (i = uvm_mask_next(&m, i + 1)) >= 0;)
-      if (uvm_page_target(d->s, d->b, p, i) == d->st->src) return refuse(d, i, "its copy to be unmapped before it is dropped from ", d->s->procs[p].name);
+      if (uvm_page_target(d->s, d->b, p, i) == d->st->src)
+        return refuse(d, i, "its copy to be unmapped before it is dropped from ", d->s->procs[p].name);
   }
   return 0;
 }

@@ -2,14 +2,23 @@
 #include "core/host.h"
 #include <assert.h>
 
-struct part { const struct uvm_policy *policy; void *state; size_t index; };
-struct uvm_view { struct uvm_core *core; struct uvm_host *host; uvm_ns now; const struct part *part; };
+struct part {
+  const struct uvm_policy *policy;
+  void *state;
+  size_t index;
+};
+struct uvm_view {
+  struct uvm_core *core;
+  struct uvm_host *host;
+  uvm_ns now;
+  const struct part *part;
+};
 struct uvm_host {
   struct uvm_core *core;
   struct part *parts;
   size_t n, started;
   uint32_t needs;
-  const struct part *thrash, *thrashing, *place, *prefetch, *victims, *counter, *ahead;   /* who answers; NULL nobody */
+  const struct part *thrash, *thrashing, *place, *prefetch, *victims, *counter, *ahead; /* who answers; NULL nobody */
 };
 
 static uvm_view view_of(const struct uvm_host *h, const struct part *p, uvm_ns now) {
@@ -27,7 +36,7 @@ static void free_block_state(void *ctx, struct uvm_block *b) {
 static void free_backing_state(void *ctx, struct uvm_backing *k) { uvm_host_backing_fini(((struct uvm_core *)ctx)->host, k); }
 
 static void choose_answerers(struct uvm_host *h) {
-  for (size_t i = h->n; i-- > 0;) {             /* backwards: the first one stays */
+  for (size_t i = h->n; i-- > 0;) { /* backwards: the first one stays */
     const struct part *p = &h->parts[i];
     h->needs |= p->policy->needs;
     if (p->policy->thrash) h->thrash = p;
@@ -95,7 +104,8 @@ int uvm_host_start(struct uvm_host *h, struct uvm_error *e) {
   for (; h->started < h->n; h->started++) {
     struct part *p = &h->parts[h->started];
     if (p->policy->abi != UVM_POLICY_ABI)
-      return uvm_fail(e, UVM_EUSAGE, "policy %s: expected version %d of the policy ABI, found %u", p->policy->name, UVM_POLICY_ABI, p->policy->abi);
+      return uvm_fail(e, UVM_EUSAGE, "policy %s: expected version %d of the policy ABI, found %u", p->policy->name, UVM_POLICY_ABI,
+                      p->policy->abi);
     if (p->policy->needs & UVM_NEEDS_FUTURE)
       return uvm_fail(e, UVM_EUSAGE, "policy %s needs the future of the run, which no session can tell it", p->policy->name);
     uvm_view v = view_of(h, p, 0);
@@ -110,7 +120,7 @@ uint32_t uvm_host_needs(const struct uvm_host *h) { return h->needs; }
 /* -- state on blocks and backings: a table of the parts' memory, each made when its part first asks -- */
 
 static void *part_memory(struct uvm_host *h, void **table, const struct part *p, size_t bytes) {
-  assert(bytes);                                /* a part asks only for what it declared */
+  assert(bytes); /* a part asks only for what it declared */
   if (!*table) *table = uvm_mem(h->n * sizeof(void *));
   void **own = (void **)*table + p->index;
   if (!*own) *own = uvm_mem(bytes);
@@ -204,7 +214,9 @@ static const char *bad_place(const struct uvm_space *s, const struct uvm_fault *
   const struct uvm_block *b = uvm_block_by_id(s, f->block);
   assert(b);
   switch (a->action) {
-  case UVM_REMOTE: return uvm_page_target(s, b, f->proc, f->page) == UVM_NONE ? "REMOTE for a page that is resident nowhere the processor reaches" : NULL;
+  case UVM_REMOTE:
+    if (uvm_page_target(s, b, f->proc, f->page) != UVM_NONE) return NULL;
+    return "REMOTE for a page that is resident nowhere the processor reaches";
   case UVM_MIGRATE:
   case UVM_DUPLICATE:
     if (a->node >= s->topology.nnodes) return "a node that does not exist";
@@ -236,8 +248,8 @@ int uvm_ask_prefetch(struct uvm_host *h, uvm_block_id b, uvm_node dst, const uvm
   return 0;
 }
 
-uint32_t uvm_ask_counter(struct uvm_host *h, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_ns now, uvm_mask *migrate,
-                         bool *asked) {
+uint32_t uvm_ask_counter(struct uvm_host *h, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_ns now,
+                         uvm_mask *migrate, bool *asked) {
   *migrate = (uvm_mask){{0}};
   *asked = h->counter != NULL;
   if (!h->counter) return 0;
@@ -292,8 +304,8 @@ static const char *bad_victims(struct uvm_space *s, uvm_node n, uvm_block_id inc
   return bad;
 }
 
-int uvm_ask_victims(struct uvm_host *h, uvm_node n, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages, uvm_ns now, uvm_backing_id *out,
-                    size_t max, size_t *count) {
+int uvm_ask_victims(struct uvm_host *h, uvm_node n, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages, uvm_ns now,
+                    uvm_backing_id *out, size_t max, size_t *count) {
   struct uvm_space *s = h->core->space;
   *count = 0;
   if (!h->victims) {

@@ -36,10 +36,22 @@ static const char *rule_of(const struct uvm_core *c, uint8_t why) {
 static struct uvm_event event_of(const struct uvm_core *c, const struct uvm_step *st, enum uvm_event_kind kind, const uvm_mask *pages) {
   int first = uvm_mask_next(pages, 0);
   return (struct uvm_event){
-      .kind = (uint8_t)kind, .cause = st->cause, .access = st->access, .why = st->why, .rule = rule_of(c, st->why),
-      .proc = st->proc, .src = st->src, .dst = st->dst, .has_alloc = true, .alloc = st->block->range->alloc->number,
-      .t = st->begin, .dur = st->end - st->begin, .offset = uvm_block_offset(st->block, first),
-      .bytes = (uint64_t)uvm_mask_count(pages) * UVM_PAGE, .block = st->block, .mask = pages,
+      .kind = (uint8_t)kind,
+      .cause = st->cause,
+      .access = st->access,
+      .why = st->why,
+      .rule = rule_of(c, st->why),
+      .proc = st->proc,
+      .src = st->src,
+      .dst = st->dst,
+      .has_alloc = true,
+      .alloc = st->block->range->alloc->number,
+      .t = st->begin,
+      .dur = st->end - st->begin,
+      .offset = uvm_block_offset(st->block, first),
+      .bytes = (uint64_t)uvm_mask_count(pages) * UVM_PAGE,
+      .block = st->block,
+      .mask = pages,
   };
 }
 
@@ -49,7 +61,8 @@ static void observe_mask(const struct uvm_core *c, const struct uvm_step *st, en
 }
 
 /* Events that stand for one page each: `src` is where the page is. */
-static void observe_pages(const struct uvm_core *c, const struct uvm_step *st, enum uvm_event_kind kind, const uvm_mask *pages, uvm_node src) {
+static void observe_pages(const struct uvm_core *c, const struct uvm_step *st, enum uvm_event_kind kind, const uvm_mask *pages,
+                          uvm_node src) {
   for (int p = -1; (p = uvm_mask_next(pages, p + 1)) >= 0;) {
     uvm_mask one = uvm_mask_range(p, p + 1);
     struct uvm_event e = event_of(c, st, kind, &one);
@@ -67,8 +80,16 @@ static void observe_transfers(const struct uvm_core *c, const struct uvm_step *s
 }
 
 static void tell(const struct uvm_core *c, const struct uvm_step *st, enum uvm_told_kind kind, const uvm_mask *pages, uvm_node src) {
-  struct uvm_told t = {.kind = (uint8_t)kind, .cause = st->cause, .proc = st->proc, .src = src, .dst = st->dst, .range = st->block->range->id,
-                       .block = st->block->id, .pages = pages, .begin = st->begin, .end = st->end};
+  struct uvm_told t = {.kind = (uint8_t)kind,
+                       .cause = st->cause,
+                       .proc = st->proc,
+                       .src = src,
+                       .dst = st->dst,
+                       .range = st->block->range->id,
+                       .block = st->block->id,
+                       .pages = pages,
+                       .begin = st->begin,
+                       .end = st->end};
   uvm_tell(c->host, &t, st->end);
 }
 
@@ -113,7 +134,7 @@ static void finish_step(const struct uvm_core *c, const struct uvm_step *st) {
     tell(c, st, UVM_T_COLLAPSED, &st->done, st->src);
     observe_mask(c, st, UVM_E_COLLAPSE, &st->done);
     break;
-  case UVM_S_EVICT: observe_transfers(c, st); break;   /* told once for the whole backing: finish_eviction */
+  case UVM_S_EVICT: observe_transfers(c, st); break; /* told once for the whole backing: finish_eviction */
   case UVM_S_UNMAP:
     if (st->revoked) tell(c, st, UVM_T_REVOKED, &st->done, st->src);
     observe_mask(c, st, st->revoked ? UVM_E_REVOKE : UVM_E_UNMAP, &st->done);
@@ -151,8 +172,17 @@ static void finish_eviction(const struct uvm_core *c, const struct uvm_plan *p, 
     if (st->kind == UVM_S_EVICT) moved += (uint64_t)uvm_mask_count(&st->done), last.dst = st->dst, last.why = st->why;
     if (left && st->block == b) uvm_mask_or(&pages, &st->done);
   }
-  struct uvm_told t = {.kind = UVM_T_EVICTED, .cause = UVM_C_EVICTION, .proc = p->proc, .src = last.src, .dst = last.dst, .range = b->range->id,
-                       .block = b->id, .backing = p->backing, .pages = &pages, .begin = p->begin, .end = now};
+  struct uvm_told t = {.kind = UVM_T_EVICTED,
+                       .cause = UVM_C_EVICTION,
+                       .proc = p->proc,
+                       .src = last.src,
+                       .dst = last.dst,
+                       .range = b->range->id,
+                       .block = b->id,
+                       .backing = p->backing,
+                       .pages = &pages,
+                       .begin = p->begin,
+                       .end = now};
   uvm_tell(c->host, &t, now);
   uvm_mask all = uvm_block_all(b);
   struct uvm_event e = event_of(c, &last, UVM_E_EVICT, &all);

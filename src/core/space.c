@@ -23,7 +23,7 @@ struct uvm_space *uvm_space_create(const struct uvm_topology *t) {
   s->topology.procs = s->procs;
   s->topology.nodes = s->nodes;
   for (uvm_node n = 0; n < t->nnodes; n++) s->nodes[n].free = uvm_node_limited(s, n) ? s->nodes[n].capacity : UINT64_MAX;
-  UVM_PUSH(&s->ranges) = NULL;                  /* id 0 is nobody */
+  UVM_PUSH(&s->ranges) = NULL; /* id 0 is nobody */
   UVM_PUSH(&s->blocks) = NULL;
   UVM_PUSH(&s->backings) = NULL;
   return s;
@@ -38,13 +38,13 @@ static void alloc_release(struct uvm_alloc *a) {
 
 void uvm_space_destroy(struct uvm_space *s) {
   for (size_t i = 1; i < s->blocks.n; i++)
-    if (s->blocks.v[i]) s->blocks.v[i]->busy_until = 0;   /* an interrupted run ends with plans in flight */
+    if (s->blocks.v[i]) s->blocks.v[i]->busy_until = 0; /* an interrupted run ends with plans in flight */
   for (size_t i = 0; i < s->allocs.n; i++) {
     if (s->allocs.v[i]->live) uvm_space_free(s, s->allocs.v[i]);
     alloc_release(s->allocs.v[i]);
   }
   for (uvm_backing_id k = 1; k < s->backings.n; k++)
-    if (s->backings.v[k]) uvm_backing_destroy(s, k);      /* made and never given pages */
+    if (s->backings.v[k]) uvm_backing_destroy(s, k); /* made and never given pages */
   uvm_mem_free(s->allocs.v);
   uvm_mem_free(s->by_address.v);
   uvm_mem_free(s->ranges.v);
@@ -60,8 +60,10 @@ static size_t find_above(const struct uvm_space *s, uint64_t address) {
   size_t lo = 0, hi = s->by_address.n;
   while (lo < hi) {
     size_t mid = lo + (hi - lo) / 2;
-    if (alloc_end(s->by_address.v[mid]) > address) hi = mid;
-    else lo = mid + 1;
+    if (alloc_end(s->by_address.v[mid]) > address)
+      hi = mid;
+    else
+      lo = mid + 1;
   }
   return lo;
 }
@@ -96,10 +98,11 @@ static void remove_by_address(struct uvm_space *s, const struct uvm_alloc *a) {
 }
 
 static int check_base(const struct uvm_space *s, const char *id, uint64_t base, uint64_t bytes, struct uvm_error *e) {
-  if (base % UVM_PAGE) return uvm_fail(e, UVM_EINPUT, "allocation %s: expected a base that is a multiple of 4096, found %#llx", id, (unsigned long long)base);
+  if (base % UVM_PAGE)
+    return uvm_fail(e, UVM_EINPUT, "allocation %s: expected a base that is a multiple of 4096, found %#llx", id, (unsigned long long)base);
   if (base > ADDRESS_END - bytes)
-    return uvm_fail(e, UVM_EINPUT, "allocation %s: expected an end of at most %#llx, found %llu bytes at %#llx", id,
-                    ADDRESS_END, (unsigned long long)bytes, (unsigned long long)base);
+    return uvm_fail(e, UVM_EINPUT, "allocation %s: expected an end of at most %#llx, found %llu bytes at %#llx", id, ADDRESS_END,
+                    (unsigned long long)bytes, (unsigned long long)base);
   size_t i = find_above(s, base);
   if (i == s->by_address.n || s->by_address.v[i]->base >= base + bytes) return 0;
   const struct uvm_alloc *o = s->by_address.v[i];
@@ -126,21 +129,25 @@ static struct uvm_range *range_new(struct uvm_space *s, struct uvm_alloc *a, uin
 static int check_size(const struct uvm_space *s, const char *id, uint64_t bytes, enum uvm_kind kind, uvm_node node, struct uvm_error *e) {
   if (!bytes) return uvm_fail(e, UVM_EINPUT, "allocation %s: expected at least 1 byte, found 0", id);
   if (bytes > ADDRESS_END - ADDRESS_FIRST)
-    return uvm_fail(e, UVM_EINPUT, "allocation %s: expected at most %llu bytes, found %llu", id, ADDRESS_END - ADDRESS_FIRST, (unsigned long long)bytes);
+    return uvm_fail(e, UVM_EINPUT, "allocation %s: expected at most %llu bytes, found %llu", id, ADDRESS_END - ADDRESS_FIRST,
+                    (unsigned long long)bytes);
   if (kind == UVM_DEVICE && round_up(bytes, UVM_PAGE) > s->nodes[node].free)
-    return uvm_fail(e, UVM_EINPUT, "allocation %s: no room for %llu bytes on %s, which has %llu of %llu free", id, (unsigned long long)bytes,
-                    s->nodes[node].name, (unsigned long long)s->nodes[node].free, (unsigned long long)s->nodes[node].capacity);
+    return uvm_fail(e, UVM_EINPUT, "allocation %s: no room for %llu bytes on %s, which has %llu of %llu free", id,
+                    (unsigned long long)bytes, s->nodes[node].name, (unsigned long long)s->nodes[node].free,
+                    (unsigned long long)s->nodes[node].capacity);
   return 0;
 }
 
-int uvm_space_alloc(struct uvm_space *s, const char *id, const char *label, uint64_t base, uint64_t bytes, enum uvm_kind kind, uvm_node node,
-                    struct uvm_alloc **out, struct uvm_error *e) {
+int uvm_space_alloc(struct uvm_space *s, const char *id, const char *label, uint64_t base, uint64_t bytes, enum uvm_kind kind,
+                    uvm_node node, struct uvm_alloc **out, struct uvm_error *e) {
   assert(kind != UVM_DEVICE || node < s->topology.nnodes);
   int rc = check_size(s, id, bytes, kind, node, e);
   if (rc) return rc;
   uint64_t mapped = round_up(bytes, UVM_PAGE);
-  if (base != UVM_NEVER) rc = check_base(s, id, base, mapped, e);
-  else if (!(base = find_room(s, mapped))) rc = uvm_fail(e, UVM_EINPUT, "allocation %s: no gap of %llu bytes is left in the address space", id, (unsigned long long)bytes);
+  if (base != UVM_NEVER)
+    rc = check_base(s, id, base, mapped, e);
+  else if (!(base = find_room(s, mapped)))
+    rc = uvm_fail(e, UVM_EINPUT, "allocation %s: no gap of %llu bytes is left in the address space", id, (unsigned long long)bytes);
   if (rc) return rc;
   if (kind == UVM_DEVICE) uvm__node_take(s, node, mapped);
   struct uvm_alloc *a = uvm_mem(sizeof *a);
@@ -194,11 +201,13 @@ void uvm_space_free(struct uvm_space *s, struct uvm_alloc *a) {
 /* -- ranges -- */
 
 static size_t range_index(const struct uvm_alloc *a, uint64_t offset) {
-  size_t lo = 0, hi = a->ranges.n;              /* v[lo] starts at or below offset */
+  size_t lo = 0, hi = a->ranges.n; /* v[lo] starts at or below offset */
   while (hi - lo > 1) {
     size_t mid = lo + (hi - lo) / 2;
-    if (a->ranges.v[mid]->offset <= offset) lo = mid;
-    else hi = mid;
+    if (a->ranges.v[mid]->offset <= offset)
+      lo = mid;
+    else
+      hi = mid;
   }
   return lo;
 }
@@ -301,7 +310,7 @@ static void hand_over(struct uvm_space *s, struct uvm_alloc *a, const struct uvm
       if (b->range != r || b->first + b->pages <= page) continue;
       if (b->first < page) {
         block_cut(s, at, page, window, upper);
-        at = &(*at)->split;                     /* the upper part is done */
+        at = &(*at)->split; /* the upper part is done */
         continue;
       }
       b->range = upper;

@@ -27,14 +27,14 @@ static void test_service_order(void **state) {
   uvm_backing_move(s, 1, UVM_L_USED, 80);
   expect_list(s, HBM0, UVM_L_UNUSED, "3 ");
   expect_list(s, HBM0, UVM_L_USED, "2 4 1 ");
-  uvm_backing_move(s, 4, UVM_L_USED, 90);        /* from the middle to the tail */
-  uvm_backing_move(s, 2, UVM_NONE, 95);          /* leaving: on no list, its stamp stays */
+  uvm_backing_move(s, 4, UVM_L_USED, 90); /* from the middle to the tail */
+  uvm_backing_move(s, 2, UVM_NONE, 95);   /* leaving: on no list, its stamp stays */
   expect_list(s, HBM0, UVM_L_USED, "1 4 ");
   assert_true(s->backings.v[4]->info.serviced == 90 && s->backings.v[2]->info.serviced == 70);
   uvm_backing_destroy(s, 4);
   uvm_backing_destroy(s, 2);
   expect_list(s, HBM0, UVM_L_USED, "1 ");
-  assert_int_equal(uvm_backing_create(s, HBM0, MIB), 6);   /* ids are never used again */
+  assert_int_equal(uvm_backing_create(s, HBM0, MIB), 6); /* ids are never used again */
   expect_list(s, HBM0, UVM_L_UNUSED, "3 6 ");
   assert_null(uvm_backing_get(s, 4));
   assert_null(uvm_backing_look(s, 4));
@@ -53,7 +53,7 @@ static void test_room(void **state) {
   assert_int_equal(s->nodes[HBM0].free, 3 * MIB);
   assert_int_equal(s->nodes[HBM1].free, 4 * MIB);
   assert_int_equal(s->peak[HBM0], 2 * MIB + (64 << 10));
-  assert_int_equal(s->topology.nodes[HBM0].free, 3 * MIB);   /* what policies see */
+  assert_int_equal(s->topology.nodes[HBM0].free, 3 * MIB); /* what policies see */
   uvm_space_destroy(s);
 }
 
@@ -61,11 +61,11 @@ static void test_room(void **state) {
 static void test_backings_of_pages(void **state) {
   (void)state;
   struct uvm_space *s = small_space(4 * MIB);
-  struct uvm_block *b = uvm_block_get(s, managed(s, 0x7f0000010000, 33 * 4096), 0);   /* pages [16, 49) */
+  struct uvm_block *b = uvm_block_get(s, managed(s, 0x7f0000010000, 33 * 4096), 0); /* pages [16, 49) */
   uvm_backing_id big = uvm_backing_create(s, HBM0, 64 << 10), small = uvm_backing_create(s, HBM0, 4096);
   for (int p = 16; p < 32; p++) uvm_backing_attach(s, big, b, p, 1);
   uvm_backing_attach(s, small, b, 48, 1);
-  assert_true(uvm_backing_get(s, big)->npieces == 1 && uvm_backing_get(s, big)->pieces[0].pages == 16);   /* neighbours join */
+  assert_true(uvm_backing_get(s, big)->npieces == 1 && uvm_backing_get(s, big)->pieces[0].pages == 16); /* neighbours join */
   assert_true(uvm_page_backing(b, HBM0, 16) == big && uvm_page_backing(b, HBM0, 31) == big);
   assert_true(uvm_page_backing(b, HBM0, 32) == 0 && uvm_page_backing(b, HBM0, 48) == small && uvm_page_backing(b, HBM1, 16) == 0);
   assert_true(uvm_backing_get(s, big)->info.block == b->id && uvm_backing_get(s, small)->info.first == 48);
@@ -125,7 +125,7 @@ static void test_look(void **state) {
   assert_false(uvm_backing_look(s, k)->dirty);
   step(s, UVM_S_POPULATE, b, CPU, 0, 0, DRAM, 0, 8);
   step(s, UVM_S_MIGRATE, b, GPU0, 0, DRAM, HBM0, 0, 4);
-  assert_false(uvm_backing_look(s, k)->dirty);   /* what was written lies in dram; the copy is clean */
+  assert_false(uvm_backing_look(s, k)->dirty); /* what was written lies in dram; the copy is clean */
   step(s, UVM_S_MAP, b, GPU0, UVM_A_WRITE, 0, 0, 2, 3);
   assert_true(uvm_backing_look(s, k)->dirty);
   struct uvm_plan p = {0};
@@ -140,8 +140,8 @@ static void test_look(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_service_order), cmocka_unit_test(test_room), cmocka_unit_test(test_backings_of_pages),
-      cmocka_unit_test(test_whole_after_pages), cmocka_unit_test(test_cut), cmocka_unit_test(test_look),
+      cmocka_unit_test(test_service_order),     cmocka_unit_test(test_room), cmocka_unit_test(test_backings_of_pages),
+      cmocka_unit_test(test_whole_after_pages), cmocka_unit_test(test_cut),  cmocka_unit_test(test_look),
   };
   return UVM_RUN(tests);
 }

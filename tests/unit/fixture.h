@@ -11,7 +11,8 @@ static inline struct uvm_space *small_space(uint64_t gpu_bytes) {
   const struct uvm_proc_info procs[PROCS] = {{.name = "cpu", .home = DRAM, .reach = 1 << DRAM},
                                              {.name = "gpu0", .home = HBM0, .reach = 1 << DRAM | 1 << HBM0},
                                              {.name = "gpu1", .home = HBM1, .reach = 1 << DRAM | 1 << HBM1}};
-  const struct uvm_node_info nodes[NODES] = {{.name = "dram"}, {.name = "hbm0", .capacity = gpu_bytes}, {.name = "hbm1", .capacity = gpu_bytes}};
+  const struct uvm_node_info nodes[NODES] = {
+      {.name = "dram"}, {.name = "hbm0", .capacity = gpu_bytes}, {.name = "hbm1", .capacity = gpu_bytes}};
   return uvm_space_create(&(struct uvm_topology){.nprocs = PROCS, .nnodes = NODES, .procs = procs, .nodes = nodes, .machine = "small"});
 }
 
@@ -29,8 +30,8 @@ static inline uvm_backing_id back(struct uvm_space *s, struct uvm_block *b, uvm_
   return k;
 }
 
-static inline struct uvm_step *add(struct uvm_plan *p, enum uvm_step_kind kind, struct uvm_block *b, uvm_proc proc, uvm_node src, uvm_node dst,
-                                   int first, int last) {
+static inline struct uvm_step *add(struct uvm_plan *p, enum uvm_step_kind kind, struct uvm_block *b, uvm_proc proc, uvm_node src,
+                                   uvm_node dst, int first, int last) {
   uvm_mask m = uvm_mask_range(first, last);
   struct uvm_step *st = uvm_plan_add(p, kind, b, proc, &m);
   st->src = src, st->dst = dst;
@@ -49,8 +50,8 @@ static inline void commit(struct uvm_space *s, struct uvm_plan *p) {
   uvm_plan_clear(p);
 }
 
-static inline void step(struct uvm_space *s, enum uvm_step_kind kind, struct uvm_block *b, uvm_proc proc, uint8_t access, uvm_node src, uvm_node dst,
-                        int first, int last) {
+static inline void step(struct uvm_space *s, enum uvm_step_kind kind, struct uvm_block *b, uvm_proc proc, uint8_t access, uvm_node src,
+                        uvm_node dst, int first, int last) {
   struct uvm_plan p = {0};
   add(&p, kind, b, proc, src, dst, first, last)->access = access;
   commit(s, &p);

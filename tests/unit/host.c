@@ -6,7 +6,12 @@
 
 /* -- a core without driver and engine; hw.fail keeps what was said -- */
 
-struct bench { struct uvm_core c; struct uvm_block *b; char said[256]; int fails; };
+struct bench {
+  struct uvm_core c;
+  struct uvm_block *b;
+  char said[256];
+  int fails;
+};
 
 static int keep(void *ctx, int code, const char *fmt, ...) {
   struct bench *t = ctx;
@@ -30,7 +35,8 @@ static void close_bench(struct bench *t) {
   uvm_host_destroy(t->c.host);
 }
 
-#define OPEN(t, ...) open_bench(t, (const struct uvm_policy *const[]){__VA_ARGS__}, sizeof(const struct uvm_policy *[]){__VA_ARGS__} / sizeof(void *))
+#define OPEN(t, ...)                                                                                                                       \
+  open_bench(t, (const struct uvm_policy *const[]){__VA_ARGS__}, sizeof(const struct uvm_policy *[]){__VA_ARGS__} / sizeof(void *))
 
 static void expect_refusal(struct bench *t, const char *says) {
   if (t->fails != 1 || !strstr(t->said, says)) fail_msg("expected '%s', found %d refusals, the last: %s", says, t->fails, t->said);
@@ -47,7 +53,11 @@ static size_t victim_count;
 static struct uvm_request request_answer;
 static int finis, block_finis;
 
-struct puppet { uint32_t level; bool on; uint64_t told; };
+struct puppet {
+  uint32_t level;
+  bool on;
+  uint64_t told;
+};
 static const struct uvm_opt puppet_opts[] = {{"level", UVM_U32, offsetof(struct puppet, level), 1, 9, 5, "A number."},
                                              {"on", UVM_BOOL, offsetof(struct puppet, on), 0, 1, 1, "A switch."},
                                              {0}};
@@ -78,7 +88,8 @@ static size_t puppet_victims(void *s, const uvm_view *v, uvm_node n, uint64_t by
   memcpy(out, victim_answer, (victim_count < max ? victim_count : max) * sizeof *out);
   return victim_count;
 }
-static uint32_t puppet_counter(void *s, const uvm_view *v, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_mask *migrate) {
+static uint32_t puppet_counter(void *s, const uvm_view *v, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count,
+                               uvm_mask *migrate) {
   (void)s, (void)v, (void)f, (void)touched, (void)count;
   *migrate = mask_answer;
   return 77;
@@ -89,12 +100,25 @@ static uvm_ns puppet_ahead(void *s, const uvm_view *v, struct uvm_request *out, 
   return 99;
 }
 
-static const struct uvm_policy puppet = {
-    .abi = UVM_POLICY_ABI, .name = "puppet", .opts = puppet_opts, .why = puppet_why, .state_size = sizeof(struct puppet), .block_size = sizeof(int),
-    .backing_size = 16, .fini = puppet_fini, .block_fini = puppet_block_fini, .on_event = puppet_event, .place = puppet_place, .thrash = puppet_thrash,
-    .thrashing = puppet_thrashing, .prefetch = puppet_prefetch, .victims = puppet_victims, .counter = puppet_counter, .ahead = puppet_ahead};
-static const struct uvm_policy listener = {.abi = UVM_POLICY_ABI, .name = "listener", .block_size = sizeof(int), .on_event = puppet_event,
-                                           .state_size = sizeof(struct puppet)};
+static const struct uvm_policy puppet = {.abi = UVM_POLICY_ABI,
+                                         .name = "puppet",
+                                         .opts = puppet_opts,
+                                         .why = puppet_why,
+                                         .state_size = sizeof(struct puppet),
+                                         .block_size = sizeof(int),
+                                         .backing_size = 16,
+                                         .fini = puppet_fini,
+                                         .block_fini = puppet_block_fini,
+                                         .on_event = puppet_event,
+                                         .place = puppet_place,
+                                         .thrash = puppet_thrash,
+                                         .thrashing = puppet_thrashing,
+                                         .prefetch = puppet_prefetch,
+                                         .victims = puppet_victims,
+                                         .counter = puppet_counter,
+                                         .ahead = puppet_ahead};
+static const struct uvm_policy listener = {
+    .abi = UVM_POLICY_ABI, .name = "listener", .block_size = sizeof(int), .on_event = puppet_event, .state_size = sizeof(struct puppet)};
 
 /* -- who answers -- */
 
@@ -112,7 +136,7 @@ static void test_first_hook_answers(void **state) {
   OPEN(&t, &listener, &seven, &puppet);
   assert_int_equal(uvm_ask_prefetch(t.c.host, t.b->id, HBM0, &faulted, 0, &more), 0);
   assert_true(is_range(&more, 7, 8));
-  assert_ptr_equal(uvm_ask_thrashing(t.c.host, t.b->id, 0), &mask_answer);   /* nobody in front has that hook */
+  assert_ptr_equal(uvm_ask_thrashing(t.c.host, t.b->id, 0), &mask_answer); /* nobody in front has that hook */
   assert_true(uvm_host_places(t.c.host) && uvm_host_ahead(t.c.host));
   assert_string_equal(uvm_host_why(t.c.host, 1), "just so");
   assert_null(uvm_host_why(t.c.host, 2));
@@ -152,11 +176,11 @@ static void test_state(void **state) {
   assert_int_equal(uvm_host_start(t.c.host, &e), 0);
   struct uvm_block *silent = uvm_block_get(t.c.space, managed(t.c.space, UVM_NEVER, MIB), 0);
   for (int i = 0; i < 3; i++) uvm_tell(t.c.host, &(struct uvm_told){.kind = UVM_T_POPULATED, .block = t.b->id}, 5);
-  int **own = t.b->policy_state;                /* one memory a part */
+  int **own = t.b->policy_state; /* one memory a part */
   assert_true(*own[0] == 3 && *own[1] == 3 && own[0] != own[1]);
-  assert_null(silent->policy_state);            /* made when asked for */
+  assert_null(silent->policy_state); /* made when asked for */
   uvm_space_destroy(t.c.space);
-  assert_int_equal(block_finis, 3);             /* the puppet's only, for the block it had asked about */
+  assert_int_equal(block_finis, 3); /* the puppet's only, for the block it had asked about */
   uvm_host_destroy(t.c.host);
   assert_int_equal(finis, 1);
 }
@@ -224,7 +248,8 @@ static void test_start_refuses(void **state) {
       {.abi = UVM_POLICY_ABI + 1, .name = "newer", .fini = puppet_fini},
       {.abi = UVM_POLICY_ABI, .name = "sulker", .init = refuse_init, .fini = puppet_fini},
   };
-  static const char *const says[] = {"policy seer needs the future", "policy newer: expected version 1 of the policy ABI, found 2", "policy sulker refuses"};
+  static const char *const says[] = {"policy seer needs the future", "policy newer: expected version 1 of the policy ABI, found 2",
+                                     "policy sulker refuses"};
   for (size_t i = 0; i < 3; i++) {
     struct bench t;
     struct uvm_error e;
@@ -234,7 +259,7 @@ static void test_start_refuses(void **state) {
     assert_int_equal(uvm_host_start(t.c.host, &e), UVM_EUSAGE);
     assert_non_null(strstr(e.text, says[i]));
     close_bench(&t);
-    assert_int_equal(finis, 0);                 /* what did not start is not ended */
+    assert_int_equal(finis, 0); /* what did not start is not ended */
   }
 }
 
@@ -267,7 +292,12 @@ static void prepare(struct bench *t) {
 
 static void test_places(void **state) {
   (void)state;
-  static const struct { struct uvm_place a; uvm_proc proc; uint16_t page; const char *says; } rows[] = {
+  static const struct {
+    struct uvm_place a;
+    uvm_proc proc;
+    uint16_t page;
+    const char *says;
+  } rows[] = {
       {{UVM_MIGRATE, HBM0, 0}, GPU0, 0, NULL},
       {{UVM_DUPLICATE, DRAM, 0}, GPU0, 0, NULL},
       {{UVM_REMOTE, DRAM, 0}, GPU1, 0, NULL},
@@ -288,8 +318,10 @@ static void test_places(void **state) {
     place_answer = rows[i].a;
     int rc = uvm_ask_place(t.c.host, &f, &(struct uvm_thrash){0}, 0, &out);
     assert_int_equal(rc < 0, rows[i].says != NULL);
-    if (rows[i].says) expect_refusal(&t, rows[i].says);
-    else assert_memory_equal(&out, &rows[i].a, sizeof out);
+    if (rows[i].says)
+      expect_refusal(&t, rows[i].says);
+    else
+      assert_memory_equal(&out, &rows[i].a, sizeof out);
   }
   assert_int_equal(t.fails, 0);
   close_bench(&t);
@@ -297,7 +329,10 @@ static void test_places(void **state) {
 
 static void test_hints(void **state) {
   (void)state;
-  static const struct { struct uvm_thrash a; const char *says; } rows[] = {
+  static const struct {
+    struct uvm_thrash a;
+    const char *says;
+  } rows[] = {
       {{UVM_HINT_NONE, 0, 0, 0}, NULL},
       {{UVM_HINT_PIN, DRAM, 7, 0}, NULL},
       {{UVM_HINT_THROTTLE, 0, 0, 1000}, NULL},
@@ -329,7 +364,7 @@ static void test_prefetch_and_counter(void **state) {
   bool asked;
   mask_answer = uvm_mask_range(2, 256);
   assert_int_equal(uvm_ask_prefetch(t.c.host, t.b->id, HBM0, &faulted, 0, &more), 0);
-  assert_true(is_range(&more, 4, 256));         /* the faulted ones are no prefetch */
+  assert_true(is_range(&more, 4, 256)); /* the faulted ones are no prefetch */
   assert_int_equal(uvm_ask_counter(t.c.host, &f, &faulted, 256, 0, &more, &asked), 77);
   assert_true(asked && is_range(&more, 2, 256));
   uvm_mask_add(&mask_answer, 256);
@@ -348,7 +383,10 @@ static void test_ahead(void **state) {
   OPEN(&t, &puppet);
   uvm_range_id r = t.b->range->id;
   uvm_backing_id k = back(t.c.space, t.b, HBM0);
-  const struct { struct uvm_request a; const char *says; } rows[] = {
+  const struct {
+    struct uvm_request a;
+    const char *says;
+  } rows[] = {
       {{.kind = UVM_R_PREFETCH, .node = HBM0, .range = r, .offset = 4096, .bytes = MIB - 4096}, NULL},
       {{.kind = UVM_R_EVICT, .backing = k}, NULL},
       {{.kind = UVM_R_PREFETCH, .node = HBM0, .range = r, .offset = 4097, .bytes = MIB - 4096}, "a prefetch that leaves its range"},
@@ -390,14 +428,14 @@ static void test_default_victims(void **state) {
   OPEN(&t, &listener);
   four_backings(&t, b);
   assert_int_equal(uvm_ask_victims(t.c.host, HBM0, 2 * MIB, 0, NULL, 0, v, 8, &n), 0);
-  assert_true(n == 1 && v[0] == 2);             /* unused first, and it covers the need */
+  assert_true(n == 1 && v[0] == 2); /* unused first, and it covers the need */
   uvm_ask_victims(t.c.host, HBM0, 5 * MIB, 0, NULL, 0, v, 8, &n);
   assert_true(n == 3 && v[0] == 2 && v[1] == 4 && v[2] == 1);
   uvm_ask_victims(t.c.host, HBM0, 5 * MIB, 0, NULL, 0, v, 2, &n);
-  assert_int_equal(n, 2);                       /* no more than there is room for */
+  assert_int_equal(n, 2); /* no more than there is room for */
   b[3]->busy_until = 100;
   uvm_ask_victims(t.c.host, HBM0, 4 * MIB, b[1]->id, NULL, 0, v, 8, &n);
-  assert_true(n == 2 && v[0] == 1 && v[1] == 3);   /* 2 is the incoming block's, 4 is busy */
+  assert_true(n == 2 && v[0] == 1 && v[1] == 3); /* 2 is the incoming block's, 4 is busy */
   b[3]->busy_until = 0;
   uvm_ask_victims(t.c.host, HBM1, 1, 0, NULL, 0, v, 8, &n);
   assert_int_equal(n, 0);
@@ -413,7 +451,12 @@ static void test_chosen_victims(void **state) {
   OPEN(&t, &puppet);
   four_backings(&t, b);
   b[3]->busy_until = 100;
-  static const struct { uvm_backing_id v[3]; size_t n; uvm_node node; const char *says; } rows[] = {
+  static const struct {
+    uvm_backing_id v[3];
+    size_t n;
+    uvm_node node;
+    const char *says;
+  } rows[] = {
       {{3, 1}, 2, HBM0, NULL},
       {{0}, 0, HBM0, NULL},
       {{1, 9}, 2, HBM0, "policy puppet, hook victims: a victim that does not exist"},
@@ -428,8 +471,10 @@ static void test_chosen_victims(void **state) {
     victim_count = rows[i].n;
     int rc = uvm_ask_victims(t.c.host, rows[i].node, MIB, b[1]->id, NULL, 0, v, 3, &n);
     assert_true((rc < 0) == (rows[i].says != NULL) && n == (rows[i].says ? 0 : rows[i].n));
-    if (rows[i].says) expect_refusal(&t, rows[i].says);
-    else assert_memory_equal(v, rows[i].v, n * sizeof *v);
+    if (rows[i].says)
+      expect_refusal(&t, rows[i].says);
+    else
+      assert_memory_equal(v, rows[i].v, n * sizeof *v);
   }
   uvm_backing_move(t.c.space, 1, UVM_NONE, 0);
   victim_answer[0] = 1, victim_count = 1;
@@ -477,11 +522,21 @@ static void test_view(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_first_hook_answers), cmocka_unit_test(test_nobody_answers), cmocka_unit_test(test_state),
-      cmocka_unit_test(test_split_drops_state), cmocka_unit_test(test_backing_state), cmocka_unit_test(test_options),
-      cmocka_unit_test(test_start_refuses), cmocka_unit_test(test_hits_are_for_those_who_need_them), cmocka_unit_test(test_places),
-      cmocka_unit_test(test_hints), cmocka_unit_test(test_prefetch_and_counter), cmocka_unit_test(test_ahead),
-      cmocka_unit_test(test_default_victims), cmocka_unit_test(test_chosen_victims), cmocka_unit_test(test_view),
+      cmocka_unit_test(test_first_hook_answers),
+      cmocka_unit_test(test_nobody_answers),
+      cmocka_unit_test(test_state),
+      cmocka_unit_test(test_split_drops_state),
+      cmocka_unit_test(test_backing_state),
+      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_start_refuses),
+      cmocka_unit_test(test_hits_are_for_those_who_need_them),
+      cmocka_unit_test(test_places),
+      cmocka_unit_test(test_hints),
+      cmocka_unit_test(test_prefetch_and_counter),
+      cmocka_unit_test(test_ahead),
+      cmocka_unit_test(test_default_victims),
+      cmocka_unit_test(test_chosen_victims),
+      cmocka_unit_test(test_view),
   };
   return UVM_RUN(tests);
 }

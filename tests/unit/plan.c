@@ -4,7 +4,10 @@
 
 #define MIB (1ull << 20)
 
-struct bench { struct uvm_space *s; struct uvm_block *b; };
+struct bench {
+  struct uvm_space *s;
+  struct uvm_block *b;
+};
 static struct bench bench(void) {
   struct uvm_space *s = small_space(8 * MIB);
   struct bench t = {s, uvm_block_get(s, managed(s, UVM_NEVER, 2 * MIB), 0)};
@@ -21,14 +24,16 @@ static void test_transfer_runs(void **state) {
   uvm_mask pages = uvm_mask_range(0, 20), more = uvm_mask_range(4, 6);
   uvm_mask_set(&pages, 63, 66);
   uvm_mask_set(&pages, 510, 512);
-  uvm_mask_set(&more, 18, 64);                   /* also pages that are not moved */
+  uvm_mask_set(&more, 18, 64); /* also pages that are not moved */
   uvm_mask_set(&more, 511, 512);
-  why[6] = 3, why[7] = 9;                        /* a run has the rule of its first page */
+  why[6] = 3, why[7] = 9; /* a run has the rule of its first page */
   struct uvm_plan p = {0};
   uvm_plan_transfer(&p, UVM_S_MIGRATE, t.b, GPU0, DRAM, HBM0, &pages, &more, UVM_C_FAULT, why);
-  static const struct { int a, b; uint8_t cause, why; } rows[] = {{0, 4, UVM_C_FAULT, 0},     {4, 6, UVM_C_PREFETCH, 0},  {6, 18, UVM_C_FAULT, 3},
-                                                                  {18, 20, UVM_C_PREFETCH, 0}, {63, 64, UVM_C_PREFETCH, 0}, {64, 66, UVM_C_FAULT, 0},
-                                                                  {510, 511, UVM_C_FAULT, 0}, {511, 512, UVM_C_PREFETCH, 0}};
+  static const struct {
+    int a, b;
+    uint8_t cause, why;
+  } rows[] = {{0, 4, UVM_C_FAULT, 0},      {4, 6, UVM_C_PREFETCH, 0}, {6, 18, UVM_C_FAULT, 3},    {18, 20, UVM_C_PREFETCH, 0},
+              {63, 64, UVM_C_PREFETCH, 0}, {64, 66, UVM_C_FAULT, 0},  {510, 511, UVM_C_FAULT, 0}, {511, 512, UVM_C_PREFETCH, 0}};
   assert_int_equal(p.steps.n, sizeof rows / sizeof *rows);
   for (size_t i = 0; i < p.steps.n; i++) {
     const struct uvm_step *st = &p.steps.v[i];
@@ -76,7 +81,7 @@ static void test_duplicate_and_collapse(void **state) {
   step(t.s, UVM_S_DUPLICATE, t.b, GPU1, 0, DRAM, HBM1, 4, 8);
   assert_true(is_range(uvm_block_duplicated(t.s, t.b), 0, 8));
   step(t.s, UVM_S_COLLAPSE, t.b, CPU, 0, HBM0, 0, 0, 6);
-  assert_true(is_range(uvm_block_duplicated(t.s, t.b), 4, 8));     /* pages 4 and 5 still have the copy on gpu1 */
+  assert_true(is_range(uvm_block_duplicated(t.s, t.b), 4, 8)); /* pages 4 and 5 still have the copy on gpu1 */
   step(t.s, UVM_S_COLLAPSE, t.b, GPU1, 0, DRAM, 0, 4, 8);
   assert_true(uvm_mask_empty(uvm_block_duplicated(t.s, t.b)));
   assert_true(is_range(uvm_block_resident(t.s, t.b, DRAM), 0, 4));
@@ -94,9 +99,9 @@ static void test_dirt_and_eviction(void **state) {
   assert_true(is_range(uvm_block_dirty(t.s, t.b), 6, 8));
   assert_int_equal(uvm_backing_get(t.s, 1)->info.resident, 2 * 4096);
   step(t.s, UVM_S_MIGRATE, t.b, GPU0, 0, DRAM, HBM0, 0, 3);
-  assert_true(is_range(uvm_block_evicted(t.s, t.b, GPU0), 3, 6));  /* back again */
+  assert_true(is_range(uvm_block_evicted(t.s, t.b, GPU0), 3, 6)); /* back again */
   step(t.s, UVM_S_MIGRATE, t.b, CPU, 0, HBM0, DRAM, 0, 3);
-  assert_true(is_range(uvm_block_evicted(t.s, t.b, GPU0), 3, 6));  /* leaving without being evicted */
+  assert_true(is_range(uvm_block_evicted(t.s, t.b, GPU0), 3, 6)); /* leaving without being evicted */
   uvm_space_destroy(t.s);
 }
 
@@ -176,7 +181,14 @@ static struct bench prepared(void) {
   return t;
 }
 
-struct refusal { enum uvm_step_kind kind; uvm_proc proc; uint8_t access; uvm_node src, dst; int first, last; const char *says; };
+struct refusal {
+  enum uvm_step_kind kind;
+  uvm_proc proc;
+  uint8_t access;
+  uvm_node src, dst;
+  int first, last;
+  const char *says;
+};
 static const struct refusal refusals[] = {
     {UVM_S_POPULATE, GPU0, 0, 0, HBM0, 23, 30, "page 23: already resident somewhere"},
     {UVM_S_POPULATE, GPU1, 0, 0, HBM1, 30, 31, "page 30: no backing on hbm1"},
@@ -217,9 +229,9 @@ static void test_refusals(void **state) {
 static void test_legal_neighbours(void **state) {
   (void)state;
   static const struct refusal rows[] = {
-      {UVM_S_POPULATE, GPU0, 0, 0, HBM0, 24, 30, ""}, {UVM_S_MIGRATE, GPU0, 0, HBM0, DRAM, 8, 16, ""},
+      {UVM_S_POPULATE, GPU0, 0, 0, HBM0, 24, 30, ""},   {UVM_S_MIGRATE, GPU0, 0, HBM0, DRAM, 8, 16, ""},
       {UVM_S_DUPLICATE, CPU, 0, HBM0, DRAM, 8, 16, ""}, {UVM_S_MAP, GPU0, UVM_A_WRITE, 0, 0, 8, 16, ""},
-      {UVM_S_MAP, GPU1, UVM_A_READ, 0, 0, 16, 24, ""}, {UVM_S_MAP, GPU0, UVM_A_ATOMIC, 0, 0, 0, 8, ""},
+      {UVM_S_MAP, GPU1, UVM_A_READ, 0, 0, 16, 24, ""},  {UVM_S_MAP, GPU0, UVM_A_ATOMIC, 0, 0, 0, 8, ""},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct bench t = prepared();
@@ -245,7 +257,7 @@ static void test_refusals_in_sequence(void **state) {
   add(&p, UVM_S_MIGRATE, t.b, GPU0, DRAM, HBM0, 3, 4);
   assert_int_equal(uvm_plan_check(t.s, &p, &e), UVM_EENV);
   assert_non_null(strstr(e.text, "plan step 2 (MIGRATE in block 1), page 3: not resident on dram"));
-  assert_true(is_range(uvm_block_mapped(t.s, t.b, CPU, UVM_MAP_WRITE), 0, 8));   /* and the block is as it was */
+  assert_true(is_range(uvm_block_mapped(t.s, t.b, CPU, UVM_MAP_WRITE), 0, 8)); /* and the block is as it was */
   uvm_plan_release(&p);
   uvm_space_destroy(t.s);
 }
@@ -267,7 +279,11 @@ static void test_outside_the_block(void **state) {
 static void test_block_check(void **state) {
   (void)state;
   struct bench t = prepared();
-  struct { uvm_mask *m; int page; const char *says; } rows[] = {
+  struct {
+    uvm_mask *m;
+    int page;
+    const char *says;
+  } rows[] = {
       {uvm_block_resident(t.s, t.b, HBM1), 40, "page 40: resident without a backing on hbm1"},
       {uvm_block_resident(t.s, t.b, HBM0), 3, "page 3: resident on several nodes but not duplicated"},
       {uvm_block_duplicated(t.s, t.b), 9, "page 9: duplicated but not resident on several nodes"},
@@ -290,9 +306,9 @@ static void test_block_check(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_transfer_runs), cmocka_unit_test(test_first_touch_and_maps), cmocka_unit_test(test_duplicate_and_collapse),
-      cmocka_unit_test(test_dirt_and_eviction), cmocka_unit_test(test_begin_and_commit), cmocka_unit_test(test_two_blocks),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_legal_neighbours), cmocka_unit_test(test_refusals_in_sequence),
+      cmocka_unit_test(test_transfer_runs),     cmocka_unit_test(test_first_touch_and_maps), cmocka_unit_test(test_duplicate_and_collapse),
+      cmocka_unit_test(test_dirt_and_eviction), cmocka_unit_test(test_begin_and_commit),     cmocka_unit_test(test_two_blocks),
+      cmocka_unit_test(test_refusals),          cmocka_unit_test(test_legal_neighbours),     cmocka_unit_test(test_refusals_in_sequence),
       cmocka_unit_test(test_outside_the_block), cmocka_unit_test(test_block_check),
   };
   return UVM_RUN(tests);

@@ -5,13 +5,21 @@
 
 #define MIB (1ull << 20)
 
-static const char *const told_names[] = {"alloc", "free", "advised", "kernel_begin", "kernel_end", "batch_begin", "batch_end", "populated", "migrated",
-                                         "duplicated", "collapsed", "revoked", "mapped", "evicted", "serviced", "unpinned"};
-static const char *const event_names[] = {"TRANSFER", "BATCH", "GPU_FAULT", "CPU_FAULT", "POPULATE", "DUPLICATE", "COLLAPSE", "MAP", "UNMAP", "REVOKE",
-                                          "EVICT", "THRASH", "THROTTLE", "REMOTE_MAP"};
+static const char *const told_names[] = {"alloc",     "free",      "advised",  "kernel_begin", "kernel_end", "batch_begin",
+                                         "batch_end", "populated", "migrated", "duplicated",   "collapsed",  "revoked",
+                                         "mapped",    "evicted",   "serviced", "unpinned"};
+static const char *const event_names[] = {"TRANSFER", "BATCH", "GPU_FAULT", "CPU_FAULT", "POPULATE", "DUPLICATE", "COLLAPSE",
+                                          "MAP",      "UNMAP", "REVOKE",    "EVICT",     "THRASH",   "THROTTLE",  "REMOTE_MAP"};
 
 /* One line a thing heard: lower case by the policy, upper case by the observer. */
-struct bench { struct uvm_core c; struct uvm_alloc *a; struct uvm_block *b; char log[4096], said[512]; bool marks; uvm_mask marked; };
+struct bench {
+  struct uvm_core c;
+  struct uvm_alloc *a;
+  struct uvm_block *b;
+  char log[4096], said[512];
+  bool marks;
+  uvm_mask marked;
+};
 static struct bench *now_on;
 
 static void note(const char *fmt, ...) {
@@ -24,8 +32,8 @@ static void note(const char *fmt, ...) {
 
 static void hear(void *s, const uvm_view *v, const struct uvm_told *e) {
   (void)s;
-  note("%s %d+%d %d>%d p%d c%d %llu..%llu @%llu k%u\n", told_names[e->kind], uvm_mask_next(e->pages, 0), uvm_mask_count(e->pages), e->src, e->dst, e->proc,
-       e->cause, (unsigned long long)e->begin, (unsigned long long)e->end, (unsigned long long)uvm_now(v), e->backing);
+  note("%s %d+%d %d>%d p%d c%d %llu..%llu @%llu k%u\n", told_names[e->kind], uvm_mask_next(e->pages, 0), uvm_mask_count(e->pages), e->src,
+       e->dst, e->proc, e->cause, (unsigned long long)e->begin, (unsigned long long)e->end, (unsigned long long)uvm_now(v), e->backing);
   if (now_on->marks && e->kind == UVM_T_MIGRATED) uvm_mask_or(&now_on->marked, e->pages);
 }
 
@@ -34,8 +42,9 @@ static const uvm_mask *marks(void *s, const uvm_view *v, uvm_block_id b) { retur
 static void observe(void *ctx, const struct uvm_event *e) {
   (void)ctx;
   assert_true(e->has_alloc && e->alloc == now_on->a->number);
-  note("%s %llu+%llu %d>%d p%d c%d t%llu+%llu v%llu %s\n", event_names[e->kind], (unsigned long long)e->offset / 4096, (unsigned long long)e->bytes / 4096, e->src,
-       e->dst, e->proc, e->cause, (unsigned long long)e->t, (unsigned long long)e->dur, (unsigned long long)e->value, e->rule ? e->rule : "-");
+  note("%s %llu+%llu %d>%d p%d c%d t%llu+%llu v%llu %s\n", event_names[e->kind], (unsigned long long)e->offset / 4096,
+       (unsigned long long)e->bytes / 4096, e->src, e->dst, e->proc, e->cause, (unsigned long long)e->t, (unsigned long long)e->dur,
+       (unsigned long long)e->value, e->rule ? e->rule : "-");
 }
 
 static int keep(void *ctx, int code, const char *fmt, ...) {
@@ -182,7 +191,7 @@ static void test_eviction(void **state) {
                              "TRANSFER 490+2 1>0 p1 c4 t10+10 v0 none\n"
                              "TRANSFER 493+3 1>0 p1 c4 t10+10 v0 none\n"
                              "evicted 20+7 1>0 p1 c4 0..20 @20 k1\n"
-                             "EVICT 0+512 1>0 p1 c4 t0+20 v28672 none\n");   /* 2 MiB; 7 pages */
+                             "EVICT 0+512 1>0 p1 c4 t0+20 v28672 none\n"); /* 2 MiB; 7 pages */
   assert_int_equal(uvm_backing_get(t.c.space, k)->info.resident, 4096);
   uvm_plan_release(&p);
   close_bench(&t);
@@ -247,8 +256,13 @@ static void test_rule_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_first_touch_then_migration), cmocka_unit_test(test_remote_maps), cmocka_unit_test(test_duplicate_collapse_revoke),
-      cmocka_unit_test(test_eviction), cmocka_unit_test(test_thrash_events), cmocka_unit_test(test_refused_plan), cmocka_unit_test(test_rule_names),
+      cmocka_unit_test(test_first_touch_then_migration),
+      cmocka_unit_test(test_remote_maps),
+      cmocka_unit_test(test_duplicate_collapse_revoke),
+      cmocka_unit_test(test_eviction),
+      cmocka_unit_test(test_thrash_events),
+      cmocka_unit_test(test_refused_plan),
+      cmocka_unit_test(test_rule_names),
   };
   return UVM_RUN(tests);
 }

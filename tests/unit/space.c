@@ -15,8 +15,8 @@ static void test_numbers_and_addresses(void **state) {
   assert_int_equal(a->nwindows, 2);
   assert_int_equal(b->nwindows, 1);
   uvm_space_free(s, b);
-  assert_int_equal(managed(s, UVM_NEVER, 1)->number, 3);   /* a freed number is not given again */
-  assert_int_equal(managed(s, b->base, 4096)->base, b->base);   /* its addresses are */
+  assert_int_equal(managed(s, UVM_NEVER, 1)->number, 3);      /* a freed number is not given again */
+  assert_int_equal(managed(s, b->base, 4096)->base, b->base); /* its addresses are */
   uvm_space_destroy(s);
 }
 
@@ -37,7 +37,11 @@ static void test_no_room_above(void **state) {
 
 static void test_bad_allocations(void **state) {
   (void)state;
-  static const struct { uint64_t base, bytes; enum uvm_kind kind; const char *says; } rows[] = {
+  static const struct {
+    uint64_t base, bytes;
+    enum uvm_kind kind;
+    const char *says;
+  } rows[] = {
       {UVM_NEVER, 0, UVM_MANAGED, "at least 1 byte"},
       {UVM_NEVER, INT64_MAX, UVM_MANAGED, "found 9223372036854775807"},
       {UVM_NEVER, UINT64_MAX, UVM_HOST, "expected at most"},
@@ -46,7 +50,7 @@ static void test_bad_allocations(void **state) {
       {UINT64_MAX - 4095, 4096, UVM_MANAGED, "expected an end"},
       {0x40000000, 4096, UVM_MANAGED, "overlaps allocation old"},
       {0x3ffff000, 4097, UVM_MANAGED, "overlaps allocation old"},
-      {0x40001000, 4096, UVM_MANAGED, "overlaps allocation old"},   /* 5000 bytes take two pages */
+      {0x40001000, 4096, UVM_MANAGED, "overlaps allocation old"}, /* 5000 bytes take two pages */
       {0, 1ull << 46, UVM_MANAGED, "overlaps allocation old"},
       {UVM_NEVER, 8 * MIB + 1, UVM_DEVICE, "no room for 8388609 bytes on hbm0"},
   };
@@ -59,7 +63,7 @@ static void test_bad_allocations(void **state) {
     if (!strstr(e.text, rows[i].says)) fail_msg("row %zu says: %s", i, e.text);
   }
   assert_int_equal(s->allocs.n, 1);
-  assert_int_equal(managed(s, 0x40002000, 1)->number, 1);   /* the next page is free */
+  assert_int_equal(managed(s, 0x40002000, 1)->number, 1); /* the next page is free */
   assert_int_equal(managed(s, 0x3ffff000, 4096)->number, 2);
   uvm_space_destroy(s);
 }
@@ -123,7 +127,7 @@ static void test_freeing(void **state) {
   assert_null(uvm_range_by_id(s, r));
   assert_null(uvm_block_by_id(s, id));
   assert_null(uvm_backing_get(s, own));
-  const struct uvm_backing *k = uvm_backing_get(s, shared);   /* the other allocation still has pages there */
+  const struct uvm_backing *k = uvm_backing_get(s, shared); /* the other allocation still has pages there */
   assert_true(k && k->info.block == o->id && k->info.resident == 7 * 4096 && k->npieces == 1);
   assert_true(blocks_gone == 2 && backings_gone == 1);
   assert_int_equal(s->nodes[HBM0].free, 6 * MIB);
@@ -139,17 +143,17 @@ static void test_split_ranges(void **state) {
   uvm_block_id ids[2] = {low->id, high->id};
   a->ranges.v[0]->info.preferred = HBM1;
   size_t n, i = uvm_space_split(s, a, 0, 8 * MIB, &n);
-  assert_true(i == 0 && n == 1 && a->ranges.n == 1);          /* the whole: nothing to split */
+  assert_true(i == 0 && n == 1 && a->ranges.n == 1); /* the whole: nothing to split */
   i = uvm_space_split(s, a, 2 * MIB, 4 * MIB, &n);
   assert_true(i == 1 && n == 1 && a->ranges.n == 3);
   assert_true(a->ranges.v[1]->offset == 2 * MIB && a->ranges.v[1]->info.bytes == 4 * MIB);
   assert_true(a->ranges.v[2]->offset == 6 * MIB && a->ranges.v[2]->info.bytes == 2 * MIB);
-  assert_int_equal(a->ranges.v[2]->info.preferred, HBM1);     /* advice is inherited */
-  assert_true(low->id == ids[0] && high->id == ids[1]);       /* whole blocks stay what they are */
+  assert_int_equal(a->ranges.v[2]->info.preferred, HBM1); /* advice is inherited */
+  assert_true(low->id == ids[0] && high->id == ids[1]);   /* whole blocks stay what they are */
   assert_true(high->range == a->ranges.v[2] && high->info.range == a->ranges.v[2]->id && high->info.offset == 0);
   assert_int_equal(uvm_block_offset(high, 1), 6 * MIB + 4096);
   assert_ptr_equal(uvm_alloc_range(a, 6 * MIB - 1), a->ranges.v[1]);
-  i = uvm_space_split(s, a, MIB, 6 * MIB, &n);                /* overlaps the old parts: [1,2) [2,6) [6,7) of [0,1) ... [7,8) */
+  i = uvm_space_split(s, a, MIB, 6 * MIB, &n); /* overlaps the old parts: [1,2) [2,6) [6,7) of [0,1) ... [7,8) */
   assert_true(i == 1 && n == 3 && a->ranges.n == 5);
   uvm_space_destroy(s);
 }
@@ -167,7 +171,7 @@ static void test_split_cuts_blocks(void **state) {
   step(s, UVM_S_MAP, b, GPU0, UVM_A_WRITE, 0, 0, 90, 110);
   size_t n;
   assert_int_equal(uvm_space_split(s, a, 100 * 4096, 100 * 4096, &n), 1);
-  assert_true(n == 1 && blocks_gone == 2 && backings_gone == 0);   /* cut at page 100, then its upper part at 200 */
+  assert_true(n == 1 && blocks_gone == 2 && backings_gone == 0); /* cut at page 100, then its upper part at 200 */
   struct uvm_block *part[3];
   for (uint64_t i = 0; i < 3; i++) part[i] = uvm_block_find(a, i * 100 * 4096);
   assert_null(uvm_block_by_id(s, old));
@@ -249,12 +253,18 @@ static void test_memory_of_a_terabyte(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_numbers_and_addresses), cmocka_unit_test(test_no_room_above), cmocka_unit_test(test_bad_allocations),
-      cmocka_unit_test(test_device_memory), cmocka_unit_test(test_block_extents), cmocka_unit_test(test_freeing),
-      cmocka_unit_test(test_split_ranges), cmocka_unit_test(test_split_cuts_blocks), cmocka_unit_test(test_split_before_use),
-      cmocka_unit_test(test_page_target),
+    cmocka_unit_test(test_numbers_and_addresses),
+    cmocka_unit_test(test_no_room_above),
+    cmocka_unit_test(test_bad_allocations),
+    cmocka_unit_test(test_device_memory),
+    cmocka_unit_test(test_block_extents),
+    cmocka_unit_test(test_freeing),
+    cmocka_unit_test(test_split_ranges),
+    cmocka_unit_test(test_split_cuts_blocks),
+    cmocka_unit_test(test_split_before_use),
+    cmocka_unit_test(test_page_target),
 #if !defined(__SANITIZE_ADDRESS__)
-      cmocka_unit_test(test_memory_of_a_terabyte),
+    cmocka_unit_test(test_memory_of_a_terabyte),
 #endif
   };
   return UVM_RUN(tests);

@@ -6,15 +6,15 @@ enum { WINDOWS = 3, FIRST = 37, PAGES = 2 * 512 + 300, ROUNDS = 30000, SEEDS = 4
 
 struct page {
   bool resident[NODES], evicted[PROCS], dirty;
-  int level[PROCS];                              /* -1 unmapped, else enum uvm_level */
+  int level[PROCS]; /* -1 unmapped, else enum uvm_level */
   uvm_backing_id backing[NODES];
 };
 struct model {
   struct uvm_space *s;
   struct uvm_alloc *a;
   uint64_t random;
-  struct page page[PAGES];                       /* by offset / 4096 */
-  bool border[PAGES];                            /* a range begins here */
+  struct page page[PAGES]; /* by offset / 4096 */
+  bool border[PAGES];      /* a range begins here */
   size_t refused, done;
 };
 
@@ -172,13 +172,15 @@ static void random_plan(struct model *m) {
     for (int p = -1; (p = uvm_mask_next(&plan.steps.v[i].pages, p + 1)) >= 0;) {
       const struct uvm_step *st = &plan.steps.v[i], *before = &plan.steps.v[0];
       ok &= legal(&work[index_of(b, p)], st);
-      ok &= !(i && st->kind == UVM_S_UNMAP && before->kind == UVM_S_MAP && uvm_mask_test(&before->pages, p));   /* give, then take */
+      ok &= !(i && st->kind == UVM_S_UNMAP && before->kind == UVM_S_MAP && uvm_mask_test(&before->pages, p)); /* give, then take */
       apply(&work[index_of(b, p)], st);
     }
   int rc = uvm_plan_check(m->s, &plan, &e);
   if ((rc == 0) != ok) fail_msg("the model says %s, the space says %s", ok ? "legal" : "illegal", rc ? e.text : "legal");
-  if (ok) memcpy(m->page, work, sizeof m->page), commit(m->s, &plan), m->done++;
-  else m->refused++;
+  if (ok)
+    memcpy(m->page, work, sizeof m->page), commit(m->s, &plan), m->done++;
+  else
+    m->refused++;
   free(work);
   uvm_plan_release(&plan);
 }
@@ -224,18 +226,21 @@ static void one_seed(uint64_t seed) {
   struct model *m = calloc(1, sizeof *m);
   m->random = seed;
   m->s = small_space(64 * UVM_BLOCK_BYTES);
-  m->a = managed(m->s, 0x7f0000000000 + FIRST * UVM_PAGE, (PAGES - 1) * UVM_PAGE + 1);   /* the last page is one byte */
+  m->a = managed(m->s, 0x7f0000000000 + FIRST * UVM_PAGE, (PAGES - 1) * UVM_PAGE + 1); /* the last page is one byte */
   assert_int_equal(m->a->nwindows, WINDOWS);
   for (int i = 0; i < PAGES; i++)
     for (int p = 0; p < PROCS; p++) m->page[i].level[p] = -1;
   for (int i = 0; i < ROUNDS; i++) {
     unsigned what = below(m, 2000);
-    if (what == 0) random_split(m);
-    else if (what < 10) random_eviction(m);
-    else random_plan(m);
+    if (what == 0)
+      random_split(m);
+    else if (what < 10)
+      random_eviction(m);
+    else
+      random_plan(m);
     if (i % 100 == 0 || what < 10) compare_pages(m), compare_backings(m);
   }
-  assert_true(m->done > ROUNDS / 10 && m->refused > ROUNDS / 10);   /* the dice are fair enough to test both */
+  assert_true(m->done > ROUNDS / 10 && m->refused > ROUNDS / 10); /* the dice are fair enough to test both */
   uvm_space_free(m->s, m->a);
   assert_true(m->s->nodes[HBM0].free == m->s->nodes[HBM0].capacity && m->s->nodes[HBM1].free == m->s->nodes[HBM1].capacity);
   uvm_space_destroy(m->s);
