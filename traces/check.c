@@ -42,7 +42,7 @@ static int check_access(const struct uvm_check *c, struct uvm_trace_access *a, b
   int code = range(c, a->line, a->alloc, a->offset, a->bytes, e);
   if (code) return code;
   if (!loop && (a->has_step || a->has_width))
-    return uvm_input_fail(c->in, a->line, e, "expected split= beside step= or width=: without it the record is one access to its whole range");
+    return uvm_input_fail(c->in, a->line, e, "expected split= beside step= or width= (without it the record is one access)");
   if (loop && a->by_block) return uvm_input_fail(c->in, a->line, e, "expected split= or by=, found both");
   if (!a->has_width) a->width = loop ? 8 : a->bytes;
   if (!a->has_step) a->step = inside ? a->width : c->page ? c->page : UVM_PAGE;
@@ -79,7 +79,8 @@ static int check_alloc(struct uvm_check *c, struct uvm_trace_record *r, struct u
   if (!r->bytes || r->bytes > UVM_TRACE_MAX_BYTES)
     return uvm_input_fail(c->in, r->line, e, "expected an allocation of 1 byte to 128 TiB, found %llu bytes", (ull)r->bytes);
   if (r->has_base && (r->base % UVM_PAGE || r->base > UVM_TRACE_MAX_BYTES - r->bytes))
-    return uvm_input_fail(c->in, r->line, e, "expected a base that is a multiple of 4096 with its range below 2^47, found %llu", (ull)r->base);
+    return uvm_input_fail(c->in, r->line, e, "expected a base that is a multiple of 4096 with its range below 2^47, found %llu",
+                          (ull)r->base);
   if (!r->has_on) r->on = 1;
   else if (r->kind != UVM_TRK_DEVICE) return uvm_input_fail(c->in, r->line, e, "expected on= only with kind device");
   else if (!r->on) return uvm_input_fail(c->in, r->line, e, "expected a GPU in on=, found \"cpu\"");
@@ -122,8 +123,10 @@ static int check_prefetch(const struct uvm_check *c, const struct uvm_trace_reco
   return code ? code : range(c, r->line, r->alloc, r->offset, r->bytes, e);
 }
 
-static int check_advise(const struct uvm_check *c, const struct uvm_trace_record *r, struct uvm_error *e) {
-  int code = uvm_advice_ignores_proc(r->advice) ? 0 : processor(c, r->line, r->proc, e);
+static int check_advise(const struct uvm_check *c, struct uvm_trace_record *r, struct uvm_error *e) {
+  bool ignored = uvm_advice_ignores_proc(r->advice);
+  int code = ignored ? 0 : processor(c, r->line, r->proc, e);
+  if (ignored && r->proc >= c->procs) r->proc = 0;
   return code ? code : range(c, r->line, r->alloc, r->offset, r->bytes, e);
 }
 
