@@ -33,7 +33,8 @@ static int report(const struct uvm_options *o, const struct uvm_diff *d, struct 
 }
 
 int uvm_cmd_diff(const struct uvm_options *o, struct uvm_error *e) {
-  if (o->noperands == 2 && o->observed) return uvm_fail(e, UVM_EUSAGE, "diff: --observed is the second side already; found '%s' too", o->operand[1]);
+  if (o->noperands == 2 && o->observed)
+    return uvm_fail(e, UVM_EUSAGE, "diff: --observed is the second side already; found '%s' too", o->operand[1]);
   if (!o->observed && o->noperands == 1 && !strcmp(o->operand[0], "-"))
     return uvm_fail(e, UVM_EUSAGE, "diff: a trace on standard input cannot be run twice; give a file");
   struct uvm_rows rows[2];

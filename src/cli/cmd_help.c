@@ -3,11 +3,16 @@
 #include "report/table.h"
 
 static const char *const program = "uvmsim";
-static const char *const what =
-    "simulates GPU unified virtual memory: on a machine without a GPU it answers what page migration will do to a program, why, and whether "
-    "another policy would do better.";
-static const struct { const char *status, *meaning; } statuses[] = {
-    {"0", "ok"}, {"1", "the answer is no (validate, diff)"}, {"2", "usage"}, {"3", "bad input"}, {"4", "the environment: memory, files, interruption"}};
+static const char *const what = "simulates GPU unified virtual memory: on a machine without a GPU it answers what page migration will do "
+                                "to a program, why, and whether "
+                                "another policy would do better.";
+static const struct {
+  const char *status, *meaning;
+} statuses[] = {{"0", "ok"},
+                {"1", "the answer is no (validate, diff)"},
+                {"2", "usage"},
+                {"3", "bad input"},
+                {"4", "the environment: memory, files, interruption"}};
 enum { STATUSES = sizeof statuses / sizeof *statuses };
 
 static bool takes(const struct uvm_command *c, const struct uvm_option *o) { return o->commands & c->bit; }
@@ -23,7 +28,7 @@ static void help_option(const struct uvm_option *o, FILE *f) {
   enum { INDENT = 32 };
   char title[64];
   option_title(o, title, sizeof title);
-  int pad = o->letter ? 0 : 4;                  /* long names stand in one column */
+  int pad = o->letter ? 0 : 4; /* long names stand in one column */
   int column = fprintf(f, "  %*s%s", pad, "", title);
   if (column + 2 <= INDENT)
     fprintf(f, "%*s", INDENT - column, "");
@@ -60,9 +65,12 @@ void uvm_help_overview(FILE *f) {
 /* troff reads a leading dot, a backslash and a minus its own way. */
 static void roff(FILE *f, const char *text) {
   for (; *text; text++) {
-    if (*text == '\\') fputs("\\e", f);
-    else if (*text == '-') fputs("\\-", f);
-    else fputc(*text, f);
+    if (*text == '\\')
+      fputs("\\e", f);
+    else if (*text == '-')
+      fputs("\\-", f);
+    else
+      fputc(*text, f);
   }
 }
 
@@ -78,7 +86,8 @@ static void man_option(FILE *f, const struct uvm_option *o) {
 }
 
 static void print_man(FILE *f) {
-  fprintf(f, ".TH UVMSIM 1 \"\" \"uvmsim %s\" \"User Commands\"\n.SH NAME\nuvmsim \\- simulator of GPU unified virtual memory\n", UVMSIM_VERSION);
+  fprintf(f, ".TH UVMSIM 1 \"\" \"uvmsim %s\" \"User Commands\"\n.SH NAME\nuvmsim \\- simulator of GPU unified virtual memory\n",
+          UVMSIM_VERSION);
   fputs(".SH SYNOPSIS\n.B uvmsim\n.I COMMAND\n[options]\n.SH DESCRIPTION\n.B uvmsim\n", f), roff(f, what), fputs("\n.SH COMMANDS\n", f);
   for (const struct uvm_command *c = uvm_commands; c->name; c++) {
     fputs(".TP\n.B ", f), roff(f, c->name), fputc(' ', f), roff(f, c->operands), fputc('\n', f);
@@ -99,9 +108,11 @@ static void bash_options(FILE *f, const struct uvm_command *c) {
 
 static void print_bash(FILE *f) {
   fputs("# Completion of uvmsim for bash; printed by `uvmsim help --bash`.\n_uvmsim() {\n  local word=${COMP_WORDS[COMP_CWORD]} "
-        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words=\n  COMPREPLY=()\n  case $before in\n", f);
+        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words=\n  COMPREPLY=()\n  case $before in\n",
+        f);
   for (const struct uvm_option *o = uvm_option_table; o->name; o++)
-    if (o->values && *o->values) fprintf(f, "    --%s) COMPREPLY=($(compgen -W \"$(uvmsim %s 2>/dev/null)\" -- \"$word\")); return ;;\n", o->name, o->values);
+    if (o->values && *o->values)
+      fprintf(f, "    --%s) COMPREPLY=($(compgen -W \"$(uvmsim %s 2>/dev/null)\" -- \"$word\")); return ;;\n", o->name, o->values);
   fputs("  esac\n  case $command in\n", f);
   for (const struct uvm_command *c = uvm_commands; c->name; c++) {
     if (strchr(c->name, ' ')) continue;
@@ -118,7 +129,8 @@ static void print_bash(FILE *f) {
     group |= two;
   }
   fputs("\"; fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n  [[ $word == -* ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n}\n"
-        "complete -o filenames -F _uvmsim uvmsim\n", f);
+        "complete -o filenames -F _uvmsim uvmsim\n",
+        f);
 }
 
 int uvm_cmd_help(const struct uvm_options *o, struct uvm_error *e) {

@@ -19,7 +19,9 @@ static int list(bool names_only, struct uvm_error *e) {
   return rc;
 }
 
-static const char *capacity_text(uint64_t bytes, char buf[static 24]) { return bytes >= INT64_MAX ? "unlimited" : uvm_size_text(bytes, buf); }
+static const char *capacity_text(uint64_t bytes, char buf[static 24]) {
+  return bytes >= INT64_MAX ? "unlimited" : uvm_size_text(bytes, buf);
+}
 
 static const char *nodes_text(const struct uvm_machine *m, uint32_t nodes, char *out, size_t size) {
   size_t n = 0;
@@ -34,7 +36,8 @@ static void print_places(const struct uvm_machine *m) {
   struct uvm_table t;
   char size[24], reach[256], atomics[256];
   uvm_table_init(&t, "lr", nodes);
-  for (unsigned i = 0; i < m->nnodes; i++) uvm_table_cell(&t, "%s", m->nodes[i].name), uvm_table_cell(&t, "%s", capacity_text(m->nodes[i].capacity, size));
+  for (unsigned i = 0; i < m->nnodes; i++)
+    uvm_table_cell(&t, "%s", m->nodes[i].name), uvm_table_cell(&t, "%s", capacity_text(m->nodes[i].capacity, size));
   uvm_table_print(&t, stdout);
   putchar('\n');
   uvm_table_init(&t, "llll", procs);

@@ -17,7 +17,8 @@ static const char *value_text(const struct uvm_opt *o, double v, char buf[static
   case UVM_SIZE: return uvm_size_text((uint64_t)v, buf);
   case UVM_NS: return uvm_ns_text((uvm_ns)v, buf);
   case UVM_F64: return snprintf(buf, 32, "%g", v), buf;
-  case UVM_U32: case UVM_U64: return snprintf(buf, 32, "%.0f", v), buf;
+  case UVM_U32:
+  case UVM_U64: return snprintf(buf, 32, "%.0f", v), buf;
   }
   return "?";
 }
@@ -31,8 +32,10 @@ static void print_opts(const char *owner, const struct uvm_opt *opts) {
     char a[32], b[32];
     uvm_table_cell(&t, "-o %s.%s=", owner, o->name);
     uvm_table_cell(&t, "%s", value_text(o, o->def, a));
-    if (o->type == UVM_BOOL) uvm_table_cell(&t, "true, false");
-    else uvm_table_cell(&t, "%s to %s", value_text(o, o->min, a), value_text(o, o->max, b));
+    if (o->type == UVM_BOOL)
+      uvm_table_cell(&t, "true, false");
+    else
+      uvm_table_cell(&t, "%s to %s", value_text(o, o->min, a), value_text(o, o->max, b));
     uvm_table_cell(&t, "%s", o->help);
   }
   uvm_table_print(&t, stdout);
@@ -55,9 +58,18 @@ static void json_opts(cJSON *in, const char *owner, const struct uvm_opt *opts) 
 /* -- one of each -- */
 
 static const char *hooks_text(const struct uvm_policy *p, char *out, size_t size) {
-  const struct { const char *name; bool has; } hooks[] = {
-      {"told of events", p->on_event}, {"told of accesses", p->on_access}, {"thrash", p->thrash},   {"thrashing", p->thrashing}, {"place", p->place},
-      {"prefetch", p->prefetch},       {"victims", p->victims},            {"counter", p->counter}, {"ahead", p->ahead}};
+  const struct {
+    const char *name;
+    bool has;
+  } hooks[] = {{"told of events", p->on_event},
+               {"told of accesses", p->on_access},
+               {"thrash", p->thrash},
+               {"thrashing", p->thrashing},
+               {"place", p->place},
+               {"prefetch", p->prefetch},
+               {"victims", p->victims},
+               {"counter", p->counter},
+               {"ahead", p->ahead}};
   size_t n = 0;
   *out = 0;
   for (size_t i = 0; i < sizeof hooks / sizeof *hooks && n < size; i++)
@@ -86,8 +98,10 @@ static bool explain_parts(const char *name) {
   for (const struct uvm_part *p = uvm_parts; p->name; p++) {
     if (strcmp(p->name, name) && (!p->policy || strcmp(p->policy->name, name))) continue;
     printf("%spart --%s %s\n", any ? "\n" : "", hook_options[p->hook], p->name);
-    if (p->policy) explain_policy(p->policy);
-    else puts("  answers nothing: the core's own default holds");
+    if (p->policy)
+      explain_policy(p->policy);
+    else
+      puts("  answers nothing: the core's own default holds");
     any = true;
   }
   return any;

@@ -31,8 +31,8 @@ int uvm_cmd_replay(const struct uvm_options *o, struct uvm_error *e) {
   struct uvm_session_result result;
   double begin = seconds();
   rc = uvm_cli_simulate(o, 0, observers, o->events ? 2 : 1, &result, e);
-  struct uvm_summary summary = {.trace = o->operand[0], .run = &result, .metrics = &metrics,
-                                .wall_seconds = o->deterministic ? -1 : seconds() - begin};
+  struct uvm_summary summary = {
+      .trace = o->operand[0], .run = &result, .metrics = &metrics, .wall_seconds = o->deterministic ? -1 : seconds() - begin};
   if (!rc) rc = report(o, &summary, &rows, e);
   uvm_metrics_free(&metrics);
   uvm_rows_free(&rows);

@@ -4,7 +4,11 @@
 #include "report/table.h"
 #include "trace.h"
 
-struct listed_alloc { char *id, *label; uint8_t kind, on; uint64_t bytes; };
+struct listed_alloc {
+  char *id, *label;
+  uint8_t kind, on;
+  uint64_t bytes;
+};
 struct info {
   const char *path, *format;
   struct uvm_trace_facts facts;
@@ -35,9 +39,10 @@ static void print_info(const struct info *x, FILE *f) {
   const struct uvm_trace_facts *a = &x->facts;
   char n[32], size[24], peak[24];
   fprintf(f, "%s: format %s, page %llu, %u GPU%s\n", x->path, x->format, (unsigned long long)a->page, a->gpus, a->gpus == 1 ? "" : "s");
-  fprintf(f, "%s records: %llu allocations, %llu kernels, %llu access records, %llu sections\n", uvm_count_text(a->records, n),
+  fprintf(f, "records %s: allocations %llu, kernels %llu, access records %llu, sections %llu\n", uvm_count_text(a->records, n),
           (unsigned long long)a->allocs, (unsigned long long)a->kernels, (unsigned long long)a->accesses, (unsigned long long)a->sections);
-  fprintf(f, "managed memory: %s in all, at most %s at once\n", uvm_size_text(a->managed_bytes, size), uvm_size_text(a->peak_managed_bytes, peak));
+  fprintf(f, "managed memory: %s in all, at most %s at once\n", uvm_size_text(a->managed_bytes, size),
+          uvm_size_text(a->peak_managed_bytes, peak));
   if (!x->allocs.n) return;
   struct uvm_table t;
   uvm_table_init(&t, "rlllrr", header);
@@ -126,8 +131,10 @@ int uvm_cmd_trace_convert(const struct uvm_options *o, struct uvm_error *e) {
   if (rc) return rc;
   if (!(rc = uvm_trace_create(o->output, &w, e))) {
     rc = copy(t, w, &records, e);
-    if (rc) uvm_trace_abandon(w);
-    else rc = uvm_trace_commit(w, e);
+    if (rc)
+      uvm_trace_abandon(w);
+    else
+      rc = uvm_trace_commit(w, e);
   }
   uvm_trace_close(t);
   return rc ? rc : report_conversion(o, records, e);

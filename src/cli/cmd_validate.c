@@ -5,7 +5,11 @@
 #include "report/table.h"
 #include "report/validate.h"
 
-struct outcome { struct uvm_validation decisions; struct uvm_spreads times; bool has_decisions; };
+struct outcome {
+  struct uvm_validation decisions;
+  struct uvm_spreads times;
+  bool has_decisions;
+};
 
 /* "dir/chase.uvt.gz" is workload "chase". */
 static char *workload_of(const struct uvm_options *o) {
@@ -30,7 +34,7 @@ static size_t failures(const struct uvm_options *o, const struct outcome *x) {
 
 /* -- for people -- */
 
-enum { MAX_ALLOCS = 12 };                       /* more are only shown where they differ */
+enum { MAX_ALLOCS = 12 }; /* more are only shown where they differ */
 
 static void print_decisions(const struct uvm_validation *v, FILE *f) {
   static const char *const header[] = {"alloc", "what", "recorded", "simulated", "verdict", "first difference"};
@@ -49,8 +53,9 @@ static void print_decisions(const struct uvm_validation *v, FILE *f) {
     uvm_table_cell(&t, "%s", c->first ? c->first : "");
   }
   uvm_table_print(&t, f);
-  fprintf(f, "\n%zu checks: %zu exact, %zu subsequence, %zu close, %zu differ%s\n", v->checks.n, v->count[UVM_V_EXACT], v->count[UVM_V_SUBSEQUENCE],
-          v->count[UVM_V_CLOSE], v->count[UVM_V_DIFFERS], all ? "" : " (exact ones are not listed: there are many allocations)");
+  fprintf(f, "\n%zu checks: %zu exact, %zu subsequence, %zu close, %zu differ%s\n", v->checks.n, v->count[UVM_V_EXACT],
+          v->count[UVM_V_SUBSEQUENCE], v->count[UVM_V_CLOSE], v->count[UVM_V_DIFFERS],
+          all ? "" : " (exact ones are not listed: there are many allocations)");
 }
 
 static void time_cell(struct uvm_table *t, double seconds) {
@@ -68,12 +73,17 @@ static void print_times(const struct uvm_spreads *s, FILE *f) {
     predicted += x->predicted, within += x->predicted && x->outside <= 0;
     uvm_table_cell(&t, "%s", x->section);
     uvm_table_cell(&t, "%s", x->part);
-    if (x->predicted) time_cell(&t, x->seconds);
-    else uvm_table_cell(&t, "%s", "-");
+    if (x->predicted)
+      time_cell(&t, x->seconds);
+    else
+      uvm_table_cell(&t, "%s", "-");
     time_cell(&t, x->min), time_cell(&t, x->median), time_cell(&t, x->max);
-    if (!x->predicted) uvm_table_cell(&t, "%s", "not in the trace");
-    else if (x->outside <= 0) uvm_table_cell(&t, "%s", "within");
-    else uvm_table_cell(&t, "%.0f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
+    if (!x->predicted)
+      uvm_table_cell(&t, "%s", "not in the trace");
+    else if (x->outside <= 0)
+      uvm_table_cell(&t, "%s", "within");
+    else
+      uvm_table_cell(&t, "%.0f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
   }
   fputc('\n', f);
   uvm_table_print(&t, f);
@@ -141,7 +151,8 @@ static int report(const struct uvm_options *o, const struct outcome *x, const st
 }
 
 /* The recordings are read first: a mistake in them should not cost a run. */
-static int validate(const struct uvm_options *o, struct uvm_rows *recorded, struct uvm_rows *simulated, struct outcome *x, struct uvm_error *e) {
+static int validate(const struct uvm_options *o, struct uvm_rows *recorded, struct uvm_rows *simulated, struct outcome *x,
+                    struct uvm_error *e) {
   struct uvm_session_result r;
   int rc = o->observed ? uvm_rows_read(recorded, o->observed, e) : 0;
   if (!rc && o->sections) {
@@ -159,7 +170,8 @@ static int validate(const struct uvm_options *o, struct uvm_rows *recorded, stru
 }
 
 int uvm_cmd_validate(const struct uvm_options *o, struct uvm_error *e) {
-  if (!o->observed && !o->sections) return uvm_fail(e, UVM_EUSAGE, "validate: nothing to compare with: give --observed FILE, --sections FILE or both");
+  if (!o->observed && !o->sections)
+    return uvm_fail(e, UVM_EUSAGE, "validate: nothing to compare with: give --observed FILE, --sections FILE or both");
   struct uvm_places places;
   struct uvm_rows recorded, simulated;
   struct outcome x = {0};

@@ -12,8 +12,8 @@ static int check_found(const struct uvm_options *o, const struct uvm_why *w, str
   uint64_t pages = (w->bytes + UVM_PAGE - 1) / UVM_PAGE;
   if (!w->found) return uvm_fail(e, UVM_EUSAGE, "%s: has no allocation '%s'; see `uvmsim trace info`", o->operand[0], o->alloc);
   if (w->page >= pages)
-    return uvm_fail(e, UVM_EUSAGE, "%s: allocation '%s' has pages 0 to %llu, not %llu", o->operand[0], o->alloc, (unsigned long long)pages - 1,
-                    (unsigned long long)w->page);
+    return uvm_fail(e, UVM_EUSAGE, "%s: allocation '%s' has pages 0 to %llu, not %llu", o->operand[0], o->alloc,
+                    (unsigned long long)pages - 1, (unsigned long long)w->page);
   return 0;
 }
 

@@ -2,14 +2,18 @@
 
 const struct uvm_command uvm_commands[] = {
     {"replay", UVM_CMD_REPLAY, "TRACE", 1, 1, "replays a trace on a machine and reports what page migration does",
-     "Replays TRACE in virtual time: which pages fault, what the driver moves, maps, duplicates and evicts, and what that costs. The report "
-     "ends with what the numbers mean and what to try next. The driver and its policy are the machine's own unless others are named. TRACE is "
+     "Replays TRACE in virtual time: which pages fault, what the driver moves, maps, duplicates and evicts, and what that costs. The "
+     "report "
+     "ends with what the numbers mean and what to try next. The driver and its policy are the machine's own unless others are named. TRACE "
+     "is "
      "a .uvt file, plain or compressed, or - for standard input (docs/trace-format.md describes it).",
      "uvmsim replay app.uvt --machine nvidia-h200 --oversubscribe 1.5 --json report.json", uvm_cmd_replay},
     {"validate", UVM_CMD_VALIDATE, "TRACE", 1, 1, "compares a replay with what a real driver was recorded doing",
-     "Replays TRACE and puts the result beside the recording given with --observed, allocation by allocation: CPU faults and GPU fault batches in "
+     "Replays TRACE and puts the result beside the recording given with --observed, allocation by allocation: CPU faults and GPU fault "
+     "batches in "
      "order, pages moved each way, transfer sizes, thrashing control. Verdicts: exact; subsequence (every recorded row is found, in order, "
-     "among the simulated ones: recorders lose rows of wide kernels); differs, with the first difference. With --sections, predicted section "
+     "among the simulated ones: recorders lose rows of wide kernels); differs, with the first difference. With --sections, predicted "
+     "section "
      "times stand beside the recorded spread. The exit status is 1 when something differs by more than --tolerance.",
      "uvmsim validate chase.uvt.gz --observed chase.events.csv.gz --sections sections.csv", uvm_cmd_validate},
     {"why", UVM_CMD_WHY, "TRACE", 1, 1, "tells the biography of one page: each fault, the rule that decided, the cost",
@@ -17,7 +21,8 @@ const struct uvm_command uvm_commands[] = {
      "mapped then, and what it cost.",
      "uvmsim why app.uvt --alloc weights --page 16", uvm_cmd_why},
     {"diff", UVM_CMD_DIFF, "A [B]", 1, 2, "finds the first decision in which two runs, or a run and a recording, part",
-     "Compares faults, transfers, thrashing control and evictions, each in order, and prints the first decision in which the two sides part, "
+     "Compares faults, transfers, thrashing control and evictions, each in order, and prints the first decision in which the two sides "
+     "part, "
      "with what stands around it. The sides are: two event files (diff A.csv B.csv); a run and a recording (diff TRACE --observed FILE); "
      "or two runs of one trace (diff TRACE --policy nvidia --prefetch-b none): any option of a run followed by -b is for the second one. "
      "Times are not compared. The exit status is 1 when the sides part.",
@@ -28,12 +33,13 @@ const struct uvm_command uvm_commands[] = {
      "Reads TRACE, checks all of it, and writes it to the file given with --output, whole or not at all. - writes text to standard output.",
      "uvmsim trace convert app.uvt -o app.uvt.gz", uvm_cmd_trace_convert},
     {"policies", UVM_CMD_POLICIES, "[NAME]", 0, 1, "lists migration policies and their parts, or explains one with its options",
-     "Without NAME: the policies, the parts that --place, --prefetch, --evict and --thrash take, and the drivers. With NAME: the questions that it "
+     "Without NAME: the policies, the parts that --place, --prefetch, --evict and --thrash take, and the drivers. With NAME: the questions "
+     "that it "
      "answers and its options, with ranges and defaults, as -o takes them.",
      "uvmsim policies nvidia", uvm_cmd_policies},
     {"machines", UVM_CMD_MACHINES, "[NAME]", 0, 1, "lists machines, or explains one",
-     "Without NAME: the machines built in. With NAME (or a profile file): processors, memories, links and prices.", "uvmsim machines nvidia-h200",
-     uvm_cmd_machines},
+     "Without NAME: the machines built in. With NAME (or a profile file): processors, memories, links and prices.",
+     "uvmsim machines nvidia-h200", uvm_cmd_machines},
     {"formats", UVM_CMD_FORMATS, "[NAME]", 0, 1, "lists file formats, or explains one",
      "Without NAME: the formats that uvmsim reads and writes. With NAME: what is in one.", "uvmsim formats uvt", uvm_cmd_formats},
     {"help", UVM_CMD_HELP, "[COMMAND]", 0, 2, "explains a command; prints the manual page or the shell completion",

@@ -6,7 +6,7 @@
 
 /* What was written to standard output arrived, or the status says that it did not. */
 static int flush_output(int rc) {
-  if (!fflush(stdout) && !ferror(stdout)) return rc;
+  if ((!fflush(stdout) && !ferror(stdout)) || rc == UVM_EENV) return rc; /* one message is enough */
   fprintf(stderr, "uvmsim: standard output: cannot be written: %s\n", strerror(errno));
   return UVM_EENV;
 }

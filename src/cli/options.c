@@ -26,7 +26,7 @@ static int distance(const char *a, const char *b) {
 
 static const char *nearest(const char *name, const char *const *names) {
   const char *best = NULL;
-  int least = strlen(name) > 4 ? 3 : 2;         /* fewer than this many mistakes */
+  int least = strlen(name) > 4 ? 3 : 2; /* fewer than this many mistakes */
   for (; *names; names++) {
     int d = distance(name, *names);
     if (d < least) least = d, best = *names;
@@ -119,10 +119,9 @@ static int bad_value(struct uvm_error *e, const struct uvm_option *o, const char
 static int add_setting(struct uvm_side *side, const struct uvm_option *o, const char *value, struct uvm_error *e) {
   const char *dot = strchr(value, '.'), *equals = strchr(value, '=');
   if (!dot || !equals || dot == value || equals < dot + 2) return bad_value(e, o, "NAME.KEY=VALUE", value);
-  char *copy = uvm_copy_string(value);          /* owner, key and value lie in one string that owner begins */
+  char *copy = uvm_copy_string(value); /* owner, key and value lie in one string that owner begins */
   copy[dot - value] = copy[equals - value] = 0;
-  UVM_PUSH(&side->settings) =
-      (struct uvm_setting){.owner = copy, .key = copy + (dot - value) + 1, .value = copy + (equals - value) + 1};
+  UVM_PUSH(&side->settings) = (struct uvm_setting){.owner = copy, .key = copy + (dot - value) + 1, .value = copy + (equals - value) + 1};
   return 0;
 }
 
@@ -139,7 +138,8 @@ static int set(struct uvm_options *all, const struct uvm_option *o, int side, co
     return 0;
   case UVM_O_FACTOR: {
     double f;
-    if (!uvm_parse_f64(value, &f) || f < 0 || (o->sided && f <= 0)) return bad_value(e, o, o->sided ? "a number above 0" : "a number from 0", value);
+    if (!uvm_parse_f64(value, &f) || f < 0 || (o->sided && f <= 0))
+      return bad_value(e, o, o->sided ? "a number above 0" : "a number from 0", value);
     *(double *)field = f;
     return 0;
   }
@@ -153,7 +153,11 @@ static int set(struct uvm_options *all, const struct uvm_option *o, int side, co
 
 /* -- the parser -- */
 
-struct words { int argc, at; char **argv; uint64_t given_b; };   /* given_b: options given for the second side, a bit each */
+struct words {
+  int argc, at;
+  char **argv;
+  uint64_t given_b;
+}; /* given_b: options given for the second side, a bit each */
 
 static int value_of(struct words *w, const struct uvm_option *o, const char *attached, const char **value, struct uvm_error *e) {
   if (o->type == UVM_O_SWITCH)
@@ -250,7 +254,7 @@ int uvm_options_parse(int argc, char **argv, struct uvm_options *o, struct uvm_e
 }
 
 void uvm_options_free(struct uvm_options *o) {
-  for (size_t i = 0; i < o->side[1].settings.n; i++) uvm_mem_free((char *)o->side[1].settings.v[i].owner);   /* has all of the first's */
+  for (size_t i = 0; i < o->side[1].settings.n; i++) uvm_mem_free((char *)o->side[1].settings.v[i].owner); /* has all of the first's */
   uvm_mem_free(o->side[0].settings.v), uvm_mem_free(o->side[1].settings.v);
   *o = (struct uvm_options){0};
 }

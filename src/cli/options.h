@@ -4,48 +4,57 @@
 #define UVM_OPTIONS_H
 #include "session.h"
 
-struct uvm_side {                               /* one run, as asked for: `diff` has two */
-  struct uvm_session_config config;             /* trace, observers and progress are the command's to fill in */
-  UVM_VEC(struct uvm_setting) settings;         /* behind config.settings */
+struct uvm_side {                       /* one run, as asked for: `diff` has two */
+  struct uvm_session_config config;     /* trace, observers and progress are the command's to fill in */
+  UVM_VEC(struct uvm_setting) settings; /* behind config.settings */
 };
 struct uvm_options {
   const struct uvm_command *command;
   const char *operand[8];
   size_t noperands;
-  struct uvm_side side[2];                      /* [1] is [0] but for what the options ending in -b say */
+  struct uvm_side side[2]; /* [1] is [0] but for what the options ending in -b say */
   const char *json, *events, *observed, *sections, *workload, *alloc, *output;
-  double tolerance;                             /* percent; negative: not given */
-  uint64_t page;                                /* UVM_NEVER: not given */
+  double tolerance; /* percent; negative: not given */
+  uint64_t page;    /* UVM_NEVER: not given */
   bool deterministic, quiet, help, man, bash;
 };
 
 enum uvm_command_bit {
-  UVM_CMD_REPLAY = 1, UVM_CMD_VALIDATE = 2, UVM_CMD_WHY = 4, UVM_CMD_DIFF = 8, UVM_CMD_INFO = 16, UVM_CMD_CONVERT = 32, UVM_CMD_POLICIES = 64,
-  UVM_CMD_MACHINES = 128, UVM_CMD_FORMATS = 256, UVM_CMD_HELP = 512, UVM_CMD_ALL = 1023,
+  UVM_CMD_REPLAY = 1,
+  UVM_CMD_VALIDATE = 2,
+  UVM_CMD_WHY = 4,
+  UVM_CMD_DIFF = 8,
+  UVM_CMD_INFO = 16,
+  UVM_CMD_CONVERT = 32,
+  UVM_CMD_POLICIES = 64,
+  UVM_CMD_MACHINES = 128,
+  UVM_CMD_FORMATS = 256,
+  UVM_CMD_HELP = 512,
+  UVM_CMD_ALL = 1023,
   UVM_CMD_RUNS = UVM_CMD_REPLAY | UVM_CMD_VALIDATE | UVM_CMD_WHY | UVM_CMD_DIFF,
 };
 struct uvm_command {
-  const char *name;                             /* "replay", "trace info" */
-  uint16_t bit;                                 /* enum uvm_command_bit */
-  const char *operands;                         /* as the usage line shows them */
-  size_t min, max;                              /* how many of them */
+  const char *name;     /* "replay", "trace info" */
+  uint16_t bit;         /* enum uvm_command_bit */
+  const char *operands; /* as the usage line shows them */
+  size_t min, max;      /* how many of them */
   const char *summary, *about, *example;
-  int (*run)(const struct uvm_options *o, struct uvm_error *e);   /* 0, UVM_ENO (the answer is no), or an error */
+  int (*run)(const struct uvm_options *o, struct uvm_error *e); /* 0, UVM_ENO (the answer is no), or an error */
 };
-extern const struct uvm_command uvm_commands[];                   /* ends with a NULL name*/
+extern const struct uvm_command uvm_commands[]; /* ends with a NULL name*/
 
 enum uvm_option_type { UVM_O_SWITCH, UVM_O_TEXT, UVM_O_SIZE, UVM_O_FACTOR, UVM_O_NUMBER, UVM_O_SETTING };
 struct uvm_option {
   const char *name;
-  char letter;                                  /* 0 none */
-  uint8_t type;                                 /* enum uvm_option_type */
-  bool sided;                                   /* offset is in struct uvm_session_config; `diff` also takes --NAME-b */
-  size_t offset;                                /* in struct uvm_options otherwise */
-  uint16_t commands;                            /* who takes it */
+  char letter;       /* 0 none */
+  uint8_t type;      /* enum uvm_option_type */
+  bool sided;        /* offset is in struct uvm_session_config; `diff` also takes --NAME-b */
+  size_t offset;     /* in struct uvm_options otherwise */
+  uint16_t commands; /* who takes it */
   const char *arg, *help;
-  const char *values;                           /* a shell command that lists its values for completion; "": files; NULL: nothing */
+  const char *values; /* a shell command that lists its values for completion; "": files; NULL: nothing */
 };
-extern const struct uvm_option uvm_option_table[];                /* ends with a NULL name */
+extern const struct uvm_option uvm_option_table[]; /* ends with a NULL name */
 
 /* argv without the program's name. UVM_EUSAGE: e says what and lists what is known. Frees with uvm_options_free. */
 int uvm_options_parse(int argc, char **argv, struct uvm_options *o, struct uvm_error *e);

@@ -17,12 +17,14 @@ int uvm_cli_places(const struct uvm_options *o, int side, struct uvm_places *out
 
 /* -- the progress bar: one line on a terminal, redrawn when the percentage changes -- */
 
-struct bar { int shown; };
+struct bar {
+  int shown;
+};
 
 static void draw(void *ctx, uint64_t done, uint64_t total) {
   enum { WIDTH = 40 };
   struct bar *b = ctx;
-  if (!total) return;                           /* a pipe: nobody knows how much is to come */
+  if (!total) return; /* a pipe: nobody knows how much is to come */
   int percent = (int)(100.0 * (double)done / (double)total);
   if (percent <= b->shown) return;
   b->shown = percent;
@@ -66,6 +68,6 @@ void uvm_cli_catch_signals(void) {
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
     struct sigaction old, action = {.sa_handler = stop};
     sigaction(caught[i], NULL, &old);
-    if (old.sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL);   /* nohup and shells' background jobs ignore some on purpose */
+    if (old.sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL); /* nohup and shells' background jobs ignore some on purpose */
   }
 }

@@ -5,7 +5,12 @@
 #define KIND(k) (1u << (k))
 /* What makes two rows the same decision. A batch's `value` counts duplicates, which depend on time; a throttled processor is in src. */
 enum { BY_VALUE = 1, BY_FLAGS = 2, BY_SRC = 4, BY_DST = 8 };
-static const struct { const char *name; uint32_t kinds; bool ours; uint8_t by; } streams[UVM_DIFF_STREAMS] = {
+static const struct {
+  const char *name;
+  uint32_t kinds;
+  bool ours;
+  uint8_t by;
+} streams[UVM_DIFF_STREAMS] = {
     {"CPU faults", KIND(UVM_ROW_CPU_FAULT), false, BY_FLAGS},
     {"GPU fault batches", KIND(UVM_ROW_GPU_FAULT), false, BY_FLAGS},
     {"transfers to GPUs", KIND(UVM_ROW_H2D), false, BY_VALUE | BY_FLAGS},
@@ -44,7 +49,9 @@ static void compare(struct uvm_diff_stream *s, uint8_t by) {
 }
 
 /* When the stream parts, by the first side's clock where it has a row. */
-static int64_t parting_time(const struct uvm_diff_stream *s) { return s->first < s->side[0].n ? s->side[0].v[s->first]->t : s->side[1].v[s->first]->t; }
+static int64_t parting_time(const struct uvm_diff_stream *s) {
+  return s->first < s->side[0].n ? s->side[0].v[s->first]->t : s->side[1].v[s->first]->t;
+}
 
 void uvm_diff_make(struct uvm_diff *d, struct uvm_rows *a, struct uvm_rows *b, const char *a_name, const char *b_name) {
   *d = (struct uvm_diff){.name = {a_name, b_name}, .first = -1};
@@ -74,8 +81,8 @@ static void row_cells(struct uvm_table *t, const struct uvm_diff_stream *s, int 
     return;
   }
   const struct uvm_row *r = s->side[side].v[i];
-  uvm_table_cell(t, "%s alloc %lld offset %llu value %llu flags 0x%llx", uvm_row_names[r->kind], (long long)r->alloc, (unsigned long long)r->offset,
-                 (unsigned long long)r->value, (unsigned long long)r->flags);
+  uvm_table_cell(t, "%s alloc %lld offset %llu value %llu flags 0x%llx", uvm_row_names[r->kind], (long long)r->alloc,
+                 (unsigned long long)r->offset, (unsigned long long)r->value, (unsigned long long)r->flags);
   uvm_table_cell(t, "%lld", (long long)r->t);
 }
 

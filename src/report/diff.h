@@ -8,15 +8,15 @@
 enum { UVM_DIFF_STREAMS = 9 };
 struct uvm_diff_stream {
   const char *name;
-  bool compared;                                /* false: one side is a recording, which has no such rows */
+  bool compared; /* false: one side is a recording, which has no such rows */
   bool same;
-  size_t first;                                 /* index of the first difference, when not same */
+  size_t first; /* index of the first difference, when not same */
   UVM_VEC(const struct uvm_row *) side[2];
 };
 struct uvm_diff {
   const char *name[2];
   struct uvm_diff_stream stream[UVM_DIFF_STREAMS];
-  int first;                                    /* the stream that parts first; -1: none does */
+  int first; /* the stream that parts first; -1: none does */
 };
 /* Both sides are sorted here; they must outlive the diff. */
 void uvm_diff_make(struct uvm_diff *d, struct uvm_rows *a, struct uvm_rows *b, const char *a_name, const char *b_name);

@@ -26,8 +26,10 @@ static bool tell_faults(const struct uvm_summary *s, FILE *f) {
   fprintf(f, "* GPUs waited %s for page faults, %.0f %% of the run: %" PRIu64 " batches.", uvm_ns_text(c->fault_stall_ns, ns),
           share(c->fault_stall_ns, s->run->sim_ns), c->fault_batches);
   if (c->h2d_bytes && share(c->fault_stall_ns, s->run->sim_ns) >= 5)
-    fprintf(f, " Prefetching %s (%s) before the kernel that needs it moves the same bytes in large copies without these faults:\n"
-               "  put `prefetch gpu0 %s 0 %" PRIu64 "` in the trace and replay it again.", a->label, uvm_size_text(a->bytes, size), a->id, a->bytes);
+    fprintf(f,
+            " Prefetching %s (%s) before the kernel that needs it moves the same bytes in large copies without these faults:\n"
+            "  put `prefetch gpu0 %s 0 %" PRIu64 "` in the trace and replay it again.",
+            a->label, uvm_size_text(a->bytes, size), a->id, a->bytes);
   fputc('\n', f);
   return true;
 }
@@ -36,8 +38,8 @@ static bool tell_eviction(const struct uvm_summary *s, FILE *f) {
   const struct uvm_counters *c = &s->metrics->total;
   char out[24], capacity[24];
   if (!c->evictions) return false;
-  fprintf(f, "* Memory was full: %" PRIu64 " evictions moved %s out of %s of GPU memory", c->evictions, uvm_size_text(c->evicted_bytes, out),
-          uvm_size_text(s->run->gpu_capacity, capacity));
+  fprintf(f, "* Memory was full: %" PRIu64 " evictions moved %s out of %s of GPU memory", c->evictions,
+          uvm_size_text(c->evicted_bytes, out), uvm_size_text(s->run->gpu_capacity, capacity));
   if (c->h2d_bytes) fprintf(f, ", %.0f %% of what had come in", share(c->evicted_bytes, c->h2d_bytes));
   fputs(".\n  Compare evictors (--evict), or give it more (--gpu-memory) to see what fitting would save.\n", f);
   return true;
@@ -47,9 +49,11 @@ static bool tell_thrashing(const struct uvm_summary *s, FILE *f) {
   const struct uvm_counters *c = &s->metrics->total;
   const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, thrashing_pages));
   if (!a) return false;
-  fprintf(f, "* Pages went back and forth: %" PRIu64 " were marked as thrashing, most of them (%" PRIu64 ") in %s; %" PRIu64 " were held back for a "
-             "while, %" PRIu64 " mapped remotely.\n  If one side uses %s more, tell the driver: `advise set_preferred_location` there and "
-             "`advise set_accessed_by` for the other.\n",
+  fprintf(f,
+          "* Pages went back and forth: %" PRIu64 " were marked as thrashing, most of them (%" PRIu64 ") in %s; %" PRIu64
+          " were held back for a "
+          "while, %" PRIu64 " mapped remotely.\n  If one side uses %s more, tell the driver: `advise set_preferred_location` there and "
+          "`advise set_accessed_by` for the other.\n",
           c->thrashing_pages, a->c.thrashing_pages, a->label, c->throttles, c->remote_maps, a->label);
   return true;
 }
@@ -60,8 +64,8 @@ static bool tell_round_trips(const struct uvm_summary *s, FILE *f) {
   uint64_t back = c->d2h_bytes > c->evicted_bytes ? c->d2h_bytes - c->evicted_bytes : 0;
   char size[24], out[24];
   if (!a || !back || back < c->h2d_bytes / 10) return false;
-  fprintf(f, "* %s came back to the CPU because the CPU touched it (or it was prefetched back); most (%s) is %s.", uvm_size_text(back, size),
-          uvm_size_text(a->c.d2h_bytes, out), a->label);
+  fprintf(f, "* %s came back to the CPU because the CPU touched it (or it was prefetched back); most (%s) is %s.",
+          uvm_size_text(back, size), uvm_size_text(a->c.d2h_bytes, out), a->label);
   if (a->procs[0].reads && !a->procs[0].writes)
     fprintf(f, " The CPU only reads it: `advise set_read_mostly` would let both sides keep a copy, if the GPU seldom writes it.");
   fputc('\n', f);
@@ -73,8 +77,10 @@ static bool tell_revocations(const struct uvm_summary *s, FILE *f) {
   const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, revocations));
   char size[24];
   if (!a || !c->duplicated_bytes) return false;
-  fprintf(f, "* %s was duplicated for reading, and %" PRIu64 " pages lost a permission or a copy again, most in %s: a write to a duplicated page is "
-             "dear.\n  Unset read_mostly before the phase that writes it.\n",
+  fprintf(f,
+          "* %s was duplicated for reading, and %" PRIu64
+          " pages lost a permission or a copy again, most in %s: a write to a duplicated page is "
+          "dear.\n  Unset read_mostly before the phase that writes it.\n",
           uvm_size_text(c->duplicated_bytes, size), c->revocations, a->label);
   return true;
 }
@@ -90,11 +96,13 @@ static bool tell_remote(const struct uvm_summary *s, FILE *f) {
 }
 
 void uvm_text_meaning(const struct uvm_summary *s, FILE *f) {
-  static bool (*const findings[])(const struct uvm_summary *, FILE *) = {tell_faults,    tell_eviction,    tell_thrashing,
+  static bool (*const findings[])(const struct uvm_summary *, FILE *) = {tell_faults,      tell_eviction,    tell_thrashing,
                                                                          tell_round_trips, tell_revocations, tell_remote};
   bool any = false;
   fputs("What it means\n", f);
   for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) any |= findings[i](s, f);
   if (!any) fputs("* No GPU fault, no page that came back, nothing evicted: page migration costs this program nothing here.\n", f);
-  fputs("One page's story: uvmsim why TRACE --alloc N --page P. Another policy's first different decision: uvmsim diff TRACE --prefetch-b none.\n", f);
+  fputs("One page's story: uvmsim why TRACE --alloc N --page P. Another policy's first different decision: uvmsim diff TRACE --prefetch-b "
+        "none.\n",
+        f);
 }

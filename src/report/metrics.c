@@ -83,7 +83,7 @@ static void count_access(struct uvm_proc_counters *c, const struct uvm_event *e)
 }
 
 static void count_proc(struct uvm_proc_counters *procs, const struct uvm_places *p, const struct uvm_event *e) {
-  if (e->kind == UVM_E_TRANSFER) {              /* the CPU stands for the host's side */
+  if (e->kind == UVM_E_TRANSFER) { /* the CPU stands for the host's side */
     if (e->src < p->nnodes) procs[p->gpu[e->src] + 1].bytes_out += e->bytes;
     if (e->dst < p->nnodes) procs[p->gpu[e->dst] + 1].bytes_in += e->bytes;
     return;
@@ -134,7 +134,7 @@ static void open_section(struct uvm_metrics *m, const struct uvm_event *e) {
 }
 
 static void close_section(struct uvm_metrics *m, const struct uvm_event *e) {
-  assert(m->open != SIZE_MAX);                  /* the trace reader has refused an end without a begin */
+  assert(m->open != SIZE_MAX); /* the trace reader has refused an end without a begin */
   struct uvm_section_metrics *s = &m->sections.v[m->open];
   assert(s->begin == e->t);
   s->end = e->t + e->dur;

@@ -1,7 +1,10 @@
 #include "report/page_moves.h"
 #include <stdlib.h>
 
-struct edge { uint64_t at; int64_t change; };
+struct edge {
+  uint64_t at;
+  int64_t change;
+};
 
 static int by_place(const void *a, const void *b) {
   const struct edge *x = a, *y = b;
@@ -24,14 +27,15 @@ void uvm_page_moves_make(struct uvm_page_moves *m, struct uvm_row_slice transfer
   for (size_t i = 0; i < n;) {
     uint64_t at = edges[i].at;
     for (; i < n && edges[i].at == at; i++) times += edges[i].change;
-    if (times > 0) UVM_PUSH(&m->runs) = (struct uvm_move_run){at, edges[i].at, (uint64_t)times};   /* an open run has an edge to come */
+    if (times > 0) UVM_PUSH(&m->runs) = (struct uvm_move_run){at, edges[i].at, (uint64_t)times}; /* an open run has an edge to come */
   }
   uvm_mem_free(edges);
 }
 
 void uvm_page_moves_free(struct uvm_page_moves *m) { uvm_mem_free(m->runs.v); }
 
-bool uvm_page_moves_within(const struct uvm_page_moves *a, const struct uvm_page_moves *b, uint64_t *offset, uint64_t *a_times, uint64_t *b_times) {
+bool uvm_page_moves_within(const struct uvm_page_moves *a, const struct uvm_page_moves *b, uint64_t *offset, uint64_t *a_times,
+                           uint64_t *b_times) {
   for (size_t i = 0, j = 0; i < a->runs.n; i++) {
     const struct uvm_move_run *r = &a->runs.v[i];
     for (uint64_t at = r->begin; at < r->end;) {

@@ -7,7 +7,7 @@
 struct uvm_places {
   unsigned nprocs, nnodes;
   char proc[UVM_MAX_PROCS][24], node[UVM_MAX_NODES][24];
-  int8_t gpu[UVM_MAX_NODES];                    /* number of the GPU whose own memory this is; -1: the host's side (an APU's memory too) */
+  int8_t gpu[UVM_MAX_NODES]; /* number of the GPU whose own memory this is; -1: the host's side (an APU's memory too) */
 };
 void uvm_places_init(struct uvm_places *p, const struct uvm_topology *t);
 

@@ -4,8 +4,8 @@
 #include "trace.h"
 
 const char *const uvm_row_names[UVM_ROW_KINDS] = {
-    "h2d", "d2h", "d2d", "gpu_fault", "cpu_fault", "thrash", "throttle", "remote_map", "section",
-    "h2h", "fault", "populate", "duplicate", "collapse", "map", "unmap", "revoke", "evict", "unpin", "prefetch", "advise", "kernel"};
+    "h2d",      "d2h",       "d2d",      "gpu_fault", "cpu_fault", "thrash", "throttle", "remote_map", "section",  "h2h",    "fault",
+    "populate", "duplicate", "collapse", "map",       "unmap",     "revoke", "evict",    "unpin",      "prefetch", "advise", "kernel"};
 
 void uvm_rows_init(struct uvm_rows *r, const struct uvm_places *places) {
   *r = (struct uvm_rows){0};
@@ -27,8 +27,15 @@ static const char *keep_name(struct uvm_rows *r, const char *name) {
 
 static struct uvm_row *add(struct uvm_rows *r, enum uvm_row_kind kind, const struct uvm_event *e) {
   struct uvm_row *row = &UVM_PUSH(&r->rows);
-  *row = (struct uvm_row){.t = (int64_t)e->t, .dur = (int64_t)e->dur, .kind = kind, .offset = e->offset, .value = e->value,
-                          .alloc = e->has_alloc ? (int64_t)e->alloc : -1, .src = -1, .dst = -1, .order = r->rows.n};
+  *row = (struct uvm_row){.t = (int64_t)e->t,
+                          .dur = (int64_t)e->dur,
+                          .kind = kind,
+                          .offset = e->offset,
+                          .value = e->value,
+                          .alloc = e->has_alloc ? (int64_t)e->alloc : -1,
+                          .src = -1,
+                          .dst = -1,
+                          .order = r->rows.n};
   return row;
 }
 
@@ -40,7 +47,7 @@ static void add_transfer(struct uvm_rows *r, const struct uvm_event *e) {
   enum uvm_direction way = uvm_places_direction(&r->places, e->src, e->dst);
   struct uvm_row *row = add(r, kinds[way], e);
   row->value = e->bytes, row->flags = e->cause;
-  row->src = node_code(&r->places, way == UVM_H2D ? e->dst : e->src);   /* the GPU in both columns of h2d and d2h */
+  row->src = node_code(&r->places, way == UVM_H2D ? e->dst : e->src); /* the GPU in both columns of h2d and d2h */
   row->dst = node_code(&r->places, way == UVM_D2H ? e->src : e->dst);
 }
 
@@ -79,7 +86,7 @@ static void begin_section(struct uvm_rows *r, const struct uvm_event *e) {
 }
 
 static void end_section(struct uvm_rows *r, const struct uvm_event *e) {
-  assert(r->open.n);                            /* the trace reader has refused an end without a begin */
+  assert(r->open.n); /* the trace reader has refused an end without a begin */
   struct uvm_row *row = &r->rows.v[r->open.v[--r->open.n]];
   assert(row->kind == UVM_ROW_SECTION && row->t == (int64_t)e->t);
   row->dur = (int64_t)e->dur;
@@ -118,7 +125,10 @@ void uvm_rows_event(void *rows, const struct uvm_event *e) {
   case UVM_E_KERNEL: add(r, UVM_ROW_KERNEL, e)->src = proc; break;
   case UVM_E_SECTION_BEGIN: begin_section(r, e); break;
   case UVM_E_SECTION: end_section(r, e); break;
-  case UVM_E_ALLOC: case UVM_E_FREE: case UVM_E_ACCESS: case UVM_E_STALL: break;
+  case UVM_E_ALLOC:
+  case UVM_E_FREE:
+  case UVM_E_ACCESS:
+  case UVM_E_STALL: break;
   }
 }
 
@@ -131,5 +141,5 @@ static int by_time(const void *a, const void *b) {
 void uvm_rows_sort(struct uvm_rows *r) {
   assert(!r->open.n || r->rows.n);
   if (r->rows.n) qsort(r->rows.v, r->rows.n, sizeof *r->rows.v, by_time);
-  r->open.n = 0;                                /* indices of open sections mean nothing any more */
+  r->open.n = 0; /* indices of open sections mean nothing any more */
 }

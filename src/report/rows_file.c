@@ -11,8 +11,14 @@ static void copy_name(char *out, size_t size, const char *name) {
 }
 
 static int write_row(struct uvm_csv_writer *w, const struct uvm_row *row, struct uvm_error *e) {
-  struct uvm_csv_event ev = {.t = row->t, .dur = row->dur, .alloc = row->alloc, .offset = row->offset, .value = row->value,
-                             .flags = row->flags, .src = row->src, .dst = row->dst};
+  struct uvm_csv_event ev = {.t = row->t,
+                             .dur = row->dur,
+                             .alloc = row->alloc,
+                             .offset = row->offset,
+                             .value = row->value,
+                             .flags = row->flags,
+                             .src = row->src,
+                             .dst = row->dst};
   snprintf(ev.kind, sizeof ev.kind, "%s", uvm_row_names[row->kind]);
   if (row->name) copy_name(ev.name, sizeof ev.name, row->name);
   return uvm_csv_write(w, &ev, e);
@@ -39,8 +45,17 @@ static void keep(struct uvm_rows *r, const struct uvm_csv_event *ev, int kind) {
   char *name = NULL;
   if (kind == UVM_ROW_SECTION) name = UVM_PUSH(&r->names) = uvm_copy_string(ev->name);
   struct uvm_row *row = &UVM_PUSH(&r->rows);
-  *row = (struct uvm_row){.t = ev->t, .dur = ev->dur, .kind = (uint8_t)kind, .alloc = ev->alloc, .offset = ev->offset, .value = ev->value,
-                          .flags = ev->flags, .src = ev->src, .dst = ev->dst, .name = name, .order = r->rows.n};
+  *row = (struct uvm_row){.t = ev->t,
+                          .dur = ev->dur,
+                          .kind = (uint8_t)kind,
+                          .alloc = ev->alloc,
+                          .offset = ev->offset,
+                          .value = ev->value,
+                          .flags = ev->flags,
+                          .src = ev->src,
+                          .dst = ev->dst,
+                          .name = name,
+                          .order = r->rows.n};
 }
 
 int uvm_rows_read(struct uvm_rows *r, const char *path, struct uvm_error *e) {

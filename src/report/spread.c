@@ -10,8 +10,10 @@ static int split(char *line, char *fields[COLUMNS]) {
   int n = 0;
   for (char *rest = line; rest; n++) {
     char *field = strsep(&rest, ",");
-    if (n < COLUMNS) fields[n] = field;
-    else return n + 1;
+    if (n < COLUMNS)
+      fields[n] = field;
+    else
+      return n + 1;
   }
   return n;
 }
@@ -19,16 +21,19 @@ static int split(char *line, char *fields[COLUMNS]) {
 static int parse(struct uvm_spreads *s, char *line, const char *where, const char *workload, struct uvm_error *e) {
   char *f[COLUMNS];
   int n = split(line, f);
-  if (n != COLUMNS) return uvm_fail(e, UVM_EINPUT, "%s: expected %d fields (%s), found %s%d", where, COLUMNS, header, n > COLUMNS ? "at least " : "", n);
+  if (n != COLUMNS)
+    return uvm_fail(e, UVM_EINPUT, "%s: expected %d fields (%s), found %s%d", where, COLUMNS, header, n > COLUMNS ? "at least " : "", n);
   struct uvm_spread row = {0};
   uint64_t runs;
   if (!uvm_parse_u64(f[3], INT64_MAX, &row.iterations) || !row.iterations || !uvm_parse_u64(f[4], INT64_MAX, &runs))
     return uvm_fail(e, UVM_EINPUT, "%s: expected whole numbers of iterations (above 0) and runs, found '%s' and '%s'", where, f[3], f[4]);
-  if (!uvm_parse_f64(f[5], &row.min) || !uvm_parse_f64(f[6], &row.median) || !uvm_parse_f64(f[7], &row.max) || !(0 <= row.min && row.min <= row.max))
+  if (!uvm_parse_f64(f[5], &row.min) || !uvm_parse_f64(f[6], &row.median) || !uvm_parse_f64(f[7], &row.max) ||
+      !(0 <= row.min && row.min <= row.max))
     return uvm_fail(e, UVM_EINPUT, "%s: expected times min <= max in seconds, found '%s', '%s', '%s'", where, f[5], f[6], f[7]);
   if (strcmp(f[2], "all") && strcmp(f[2], "first") && strcmp(f[2], "rest"))
     return uvm_fail(e, UVM_EINPUT, "%s: expected part all, first or rest, found '%s'", where, f[2]);
-  if (strlen(f[1]) >= sizeof row.section) return uvm_fail(e, UVM_EINPUT, "%s: expected a section name below %zu bytes", where, sizeof row.section);
+  if (strlen(f[1]) >= sizeof row.section)
+    return uvm_fail(e, UVM_EINPUT, "%s: expected a section name below %zu bytes", where, sizeof row.section);
   if (strcmp(f[0], workload)) return 0;
   snprintf(row.section, sizeof row.section, "%s", f[1]);
   snprintf(row.part, sizeof row.part, "%s", f[2]);
@@ -43,7 +48,8 @@ static int read_lines(struct uvm_spreads *s, FILE *f, const char *path, const ch
     snprintf(where, sizeof where, "%s:%ld", path, number);
     if (n == sizeof line - 1 && line[n - 1] != '\n') return uvm_fail(e, UVM_EINPUT, "%s: expected a line below %d bytes", where, LINE);
     line[strcspn(line, "\r\n")] = 0;
-    if (number == 1 && strcmp(line, header)) return uvm_fail(e, UVM_EINPUT, "%s: expected the header %s, found '%.60s'", where, header, line);
+    if (number == 1 && strcmp(line, header))
+      return uvm_fail(e, UVM_EINPUT, "%s: expected the header %s, found '%.60s'", where, header, line);
     int rc = number > 1 && *line ? parse(s, line, where, workload, e) : 0;
     if (rc) return rc;
   }

@@ -7,12 +7,14 @@
 struct uvm_spread {
   char section[256], part[8];
   uint64_t iterations;
-  double min, median, max;                      /* seconds */
-  bool predicted;                               /* the replay has such a section */
-  double seconds;                               /* what the replay says */
-  double outside;                               /* percent beyond the nearer end of the spread; 0 within */
+  double min, median, max; /* seconds */
+  bool predicted;          /* the replay has such a section */
+  double seconds;          /* what the replay says */
+  double outside;          /* percent beyond the nearer end of the spread; 0 within */
 };
-struct uvm_spreads { UVM_VEC(struct uvm_spread) v; };
+struct uvm_spreads {
+  UVM_VEC(struct uvm_spread) v;
+};
 /* Rows of this workload; UVM_EINPUT with file:line for a malformed file, UVM_EUSAGE when it has none of the workload. */
 int uvm_spreads_read(struct uvm_spreads *s, const char *path, const char *workload, struct uvm_error *e);
 /* Fills in the predictions from the replay's sections. Where the trace repeats a section more often than the recording counted it, the

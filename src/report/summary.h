@@ -8,7 +8,7 @@ struct uvm_summary {
   const char *trace;
   const struct uvm_session_result *run;
   const struct uvm_metrics *metrics;
-  double wall_seconds;                          /* how long the simulation took here; negative: not to be told (--deterministic) */
+  double wall_seconds; /* how long the simulation took here; negative: not to be told (--deterministic) */
 };
 /* The machine-readable report, keys as in docs; path "-": standard output. */
 int uvm_json_report(const struct uvm_summary *s, const char *path, struct uvm_error *e);

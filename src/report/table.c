@@ -54,8 +54,10 @@ void uvm_wrap(FILE *f, const char *text, int indent, int column) {
   for (bool first = true; *text; first = false) {
     int n = (int)strcspn(text, " ");
     bool fits = first || column + 1 + n <= WIDTH;
-    if (!fits) fprintf(f, "\n%*s", indent, ""), column = indent;
-    else if (!first) fputc(' ', f), column++;
+    if (!fits)
+      fprintf(f, "\n%*s", indent, ""), column = indent;
+    else if (!first)
+      fputc(' ', f), column++;
     fwrite(text, 1, (size_t)n, f);
     column += n;
     text += n;

@@ -4,8 +4,8 @@
 #include "base/base.h"
 
 struct uvm_table {
-  const char *align;                            /* one letter a column: l or r */
-  UVM_VEC(char *) cells;                        /* row by row */
+  const char *align;     /* one letter a column: l or r */
+  UVM_VEC(char *) cells; /* row by row */
 };
 /* header: the column titles, as many as align has letters; NULL: none. */
 void uvm_table_init(struct uvm_table *t, const char *align, const char *const *header);
@@ -15,5 +15,5 @@ void uvm_table_print(struct uvm_table *t, FILE *f);
 
 /* Text broken at blanks to lines of 100 columns, the further ones indented; column: where the first begins. Ends the line. */
 void uvm_wrap(FILE *f, const char *text, int indent, int column);
-const char *uvm_count_text(uint64_t n, char buf[static 32]);        /* "1,234,567" */
+const char *uvm_count_text(uint64_t n, char buf[static 32]); /* "1,234,567" */
 #endif

@@ -4,7 +4,7 @@
 #include "report/summary.h"
 #include "report/table.h"
 
-enum { MAX_ROWS = 24 };                         /* of a table; the JSON report has all */
+enum { MAX_ROWS = 24 }; /* of a table; the JSON report has all */
 
 static void print_head(const struct uvm_summary *s, FILE *f) {
   const struct uvm_session_result *r = s->run;
@@ -12,7 +12,8 @@ static void print_head(const struct uvm_summary *s, FILE *f) {
   fprintf(f, "%s on %s, driver %s, policy %s, engine %s%s\n", s->trace, r->machine, r->driver, r->policy, r->engine,
           r->interrupted ? " -- PARTIAL: interrupted" : "");
   if (r->gpu_capacity)
-    fprintf(f, "GPU memory %s, of which at most %s was in use\n", uvm_size_text(r->gpu_capacity, capacity), uvm_size_text(r->peak_gpu_bytes, peak));
+    fprintf(f, "GPU memory %s, of which at most %s was in use\n", uvm_size_text(r->gpu_capacity, capacity),
+            uvm_size_text(r->peak_gpu_bytes, peak));
   fprintf(f, "%s of virtual time", uvm_ns_text(r->sim_ns, time));
   if (s->wall_seconds >= 0) fprintf(f, ", simulated in %s", uvm_ns_text((uvm_ns)(s->wall_seconds * 1e9), time));
   fputs("\n\n", f);
@@ -77,8 +78,15 @@ static void print_totals(const struct uvm_summary *s, FILE *f) {
 
 /* -- sections, those of one name together -- */
 
-struct group { const char *name; uint64_t times; uvm_ns ns; struct uvm_counters c; };
-struct groups { UVM_VEC(struct group) v; };
+struct group {
+  const char *name;
+  uint64_t times;
+  uvm_ns ns;
+  struct uvm_counters c;
+};
+struct groups {
+  UVM_VEC(struct group) v;
+};
 
 /* Names repeat in runs, so the search begins at the newest. */
 static struct group *group_of(struct groups *g, const char *name) {
@@ -164,7 +172,8 @@ static void print_alloc(struct uvm_table *t, const struct uvm_places *p, const s
 }
 
 static void print_allocs(const struct uvm_metrics *m, FILE *f) {
-  static const char *const header[] = {"alloc", "label", "kind", "size", "GPU faults", "CPU faults", "to GPU", "to CPU", "thrashing", "used by"};
+  static const char *const header[] = {"alloc",      "label",  "kind",   "size",      "GPU faults",
+                                       "CPU faults", "to GPU", "to CPU", "thrashing", "used by"};
   const struct uvm_alloc_metrics **busy = uvm_mem((m->allocs.n + 1) * sizeof *busy);
   size_t n = 0;
   for (size_t i = 0; i < m->allocs.n; i++)

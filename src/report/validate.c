@@ -23,8 +23,10 @@ static size_t lower(const struct uvm_rows *r, int64_t alloc, int kind) {
   while (a < b) {
     size_t m = (a + b) / 2;
     const struct uvm_row *x = &r->rows.v[m];
-    if (x->alloc < alloc || (x->alloc == alloc && x->kind < kind)) a = m + 1;
-    else b = m;
+    if (x->alloc < alloc || (x->alloc == alloc && x->kind < kind))
+      a = m + 1;
+    else
+      b = m;
   }
   return a;
 }
@@ -115,15 +117,15 @@ static const struct {
   const char *what;
   enum uvm_row_kind kind;
   void (*compare)(struct uvm_check *, struct uvm_row_slice recorded, struct uvm_row_slice simulated);
-} comparisons[] = {
-    {"CPU faults", UVM_ROW_CPU_FAULT, compare_order},  {"GPU batches", UVM_ROW_GPU_FAULT, compare_order},
-    {"pages to GPU", UVM_ROW_H2D, compare_pages},      {"sizes to GPU", UVM_ROW_H2D, compare_sizes},
-    {"pages to CPU", UVM_ROW_D2H, compare_pages},      {"sizes to CPU", UVM_ROW_D2H, compare_sizes},
-    {"pages GPU to GPU", UVM_ROW_D2D, compare_pages},  {"sizes GPU to GPU", UVM_ROW_D2D, compare_sizes},
-    {"thrashing", UVM_ROW_THRASH, compare_count},      {"throttles", UVM_ROW_THROTTLE, compare_count},
-    {"remote maps", UVM_ROW_REMOTE_MAP, compare_count}};
+} comparisons[] = {{"CPU faults", UVM_ROW_CPU_FAULT, compare_order},  {"GPU batches", UVM_ROW_GPU_FAULT, compare_order},
+                   {"pages to GPU", UVM_ROW_H2D, compare_pages},      {"sizes to GPU", UVM_ROW_H2D, compare_sizes},
+                   {"pages to CPU", UVM_ROW_D2H, compare_pages},      {"sizes to CPU", UVM_ROW_D2H, compare_sizes},
+                   {"pages GPU to GPU", UVM_ROW_D2D, compare_pages},  {"sizes GPU to GPU", UVM_ROW_D2D, compare_sizes},
+                   {"thrashing", UVM_ROW_THRASH, compare_count},      {"throttles", UVM_ROW_THROTTLE, compare_count},
+                   {"remote maps", UVM_ROW_REMOTE_MAP, compare_count}};
 
-static void check_alloc(struct uvm_validation *v, int64_t alloc, const struct uvm_rows *recorded, const struct uvm_rows *simulated, double tolerance) {
+static void check_alloc(struct uvm_validation *v, int64_t alloc, const struct uvm_rows *recorded, const struct uvm_rows *simulated,
+                        double tolerance) {
   for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
     struct uvm_row_slice a = slice(recorded, alloc, comparisons[i].kind), b = slice(simulated, alloc, comparisons[i].kind);
     if (!a.n && !b.n) continue;

@@ -13,14 +13,14 @@
 enum uvm_verdict { UVM_V_EXACT, UVM_V_SUBSEQUENCE, UVM_V_CLOSE, UVM_V_DIFFERS };
 struct uvm_check {
   int64_t alloc;
-  const char *what;                             /* "CPU faults", "pages to GPU" ... */
-  uint64_t recorded, simulated;                 /* rows, or pages */
+  const char *what;             /* "CPU faults", "pages to GPU" ... */
+  uint64_t recorded, simulated; /* rows, or pages */
   enum uvm_verdict verdict;
-  char *first;                                  /* the first difference; NULL when exact */
+  char *first; /* the first difference; NULL when exact */
 };
 struct uvm_validation {
-  UVM_VEC(struct uvm_check) checks;             /* by allocation; only what at least one side has */
-  size_t count[4];                              /* of each verdict */
+  UVM_VEC(struct uvm_check) checks; /* by allocation; only what at least one side has */
+  size_t count[4];                  /* of each verdict */
 };
 /* tolerance in percent. Both sides are regrouped here. */
 void uvm_validate(struct uvm_validation *v, struct uvm_rows *recorded, struct uvm_rows *simulated, double tolerance);

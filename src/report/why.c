@@ -20,7 +20,8 @@ static const char *access_word(uint8_t access) {
 }
 
 static const char *cause_word(uint8_t cause) {
-  static const char *const words[] = {"no cause", "asked for", "fault", "prefetch with a fault", "eviction", "access counters", "thrashing", "policy"};
+  static const char *const words[] = {"no cause", "asked for",       "fault",     "prefetch with a fault",
+                                      "eviction", "access counters", "thrashing", "policy"};
   return cause < 8 ? words[cause] : "?";
 }
 
@@ -40,22 +41,26 @@ static char *fault_text(const struct uvm_event *e, const char *proc) {
 
 static char *advice_text(uint64_t advice) {
   static const char *const words[] = {"set_read_mostly", "unset_read_mostly", "set_preferred_location", "unset_preferred_location",
-                                      "set_accessed_by", "unset_accessed_by", "set_coarse_grain", "unset_coarse_grain"};
+                                      "set_accessed_by", "unset_accessed_by", "set_coarse_grain",       "unset_coarse_grain"};
   return uvm_format("advice %s", advice < 8 ? words[advice] : "?");
 }
 
 /* What an event did to a page, or NULL for events that are not about pages. */
 static char *describe(const struct uvm_why *w, const struct uvm_event *e) {
-  const char *proc = uvm_places_proc(&w->places, e->proc), *src = uvm_places_node(&w->places, e->src), *dst = uvm_places_node(&w->places, e->dst);
+  const char *proc = uvm_places_proc(&w->places, e->proc), *src = uvm_places_node(&w->places, e->src),
+             *dst = uvm_places_node(&w->places, e->dst);
   char size[24];
   switch ((enum uvm_event_kind)e->kind) {
   case UVM_E_GPU_FAULT: return fault_text(e, proc);
   case UVM_E_CPU_FAULT: return fault_text(e, uvm_places_proc(&w->places, 0));
   case UVM_E_POPULATE: return uvm_format("first touch: zeroed on %s", dst);
-  case UVM_E_TRANSFER: return uvm_format("copied %s -> %s: %s, %s in one copy", src, dst, cause_word(e->cause), uvm_size_text(e->bytes, size));
+  case UVM_E_TRANSFER:
+    return uvm_format("copied %s -> %s: %s, %s in one copy", src, dst, cause_word(e->cause), uvm_size_text(e->bytes, size));
   case UVM_E_DUPLICATE: return uvm_format("duplicated: both %s and %s keep it", src, dst);
   case UVM_E_COLLAPSE: return uvm_format("copy on %s dropped", src);
-  case UVM_E_MAP: case UVM_E_UNMAP: case UVM_E_REVOKE: return mapping_text(e, proc);
+  case UVM_E_MAP:
+  case UVM_E_UNMAP:
+  case UVM_E_REVOKE: return mapping_text(e, proc);
   case UVM_E_EVICT: return uvm_format("its backing was evicted from %s", src);
   case UVM_E_THRASH: return uvm_copy_string("marked as thrashing");
   case UVM_E_THROTTLE: return uvm_format("%s held back: thrashing", proc);
@@ -75,7 +80,8 @@ static bool concerns(const struct uvm_why *w, const struct uvm_event *e) {
   if (!w->found || !e->has_alloc || e->alloc != w->alloc) return false;
   if (e->mask) {
     int p = uvm_page_of(e->block->range->alloc, offset);
-    return uvm_mask_test(e->mask, p) && p >= e->block->first && p < e->block->first + e->block->pages && uvm_block_offset(e->block, p) == offset;
+    return uvm_mask_test(e->mask, p) && p >= e->block->first && p < e->block->first + e->block->pages &&
+           uvm_block_offset(e->block, p) == offset;
   }
   if (e->kind == UVM_E_FREE) return true;
   return e->offset / UVM_PAGE <= w->page && (w->page == e->offset / UVM_PAGE || offset < e->offset + e->bytes);
@@ -97,13 +103,14 @@ static void find(struct uvm_why *w, const struct uvm_event *e) {
 static void follow(struct uvm_why_line *l, const struct uvm_event *e) {
   switch ((enum uvm_event_kind)e->kind) {
   case UVM_E_POPULATE: l->resident = 1u << e->dst; break;
-  case UVM_E_TRANSFER: l->resident = (l->resident & ~(1u << e->src)) | 1u << e->dst; break;   /* a DUPLICATE puts the source back */
+  case UVM_E_TRANSFER: l->resident = (l->resident & ~(1u << e->src)) | 1u << e->dst; break; /* a DUPLICATE puts the source back */
   case UVM_E_DUPLICATE: l->resident |= 1u << e->src | 1u << e->dst; break;
   case UVM_E_COLLAPSE: l->resident &= ~(1u << e->src); break;
   case UVM_E_MAP:
     if (e->access > l->mapped[e->proc]) l->mapped[e->proc] = e->access;
     break;
-  case UVM_E_UNMAP: case UVM_E_REVOKE:
+  case UVM_E_UNMAP:
+  case UVM_E_REVOKE:
     if (e->access < l->mapped[e->proc]) l->mapped[e->proc] = e->access;
     break;
   case UVM_E_FREE:
@@ -161,7 +168,8 @@ static void print_line(struct uvm_table *t, const struct uvm_why *w, const struc
 
 void uvm_why_print(const struct uvm_why *w, FILE *f) {
   static const char *const header[] = {"t (ns)", "what", "rule", "resident on", "mapped", "took", "trace line"};
-  fprintf(f, "allocation %u (%s), page %llu, offset %llu\n", w->alloc, w->label, (unsigned long long)w->page, (unsigned long long)(w->page * UVM_PAGE));
+  fprintf(f, "allocation %u (%s), page %llu, offset %llu\n", w->alloc, w->label, (unsigned long long)w->page,
+          (unsigned long long)(w->page * UVM_PAGE));
   if (!w->lines.n) {
     fputs("nothing ever happened to it: nobody touched it\n", f);
     return;

@@ -6,19 +6,19 @@
 
 struct uvm_why_line {
   uvm_ns t, dur;
-  char *what;                                   /* "gpu0 read fault", "moved dram -> hbm0, 64 KiB in one copy" */
-  const char *rule;                             /* that decided; NULL none */
-  uint32_t resident;                            /* nodes, a bit each: after it (a fault: as it was found) */
-  uint8_t mapped[UVM_MAX_PROCS];                /* enum uvm_access each processor may make; 0 none */
-  int64_t line;                                 /* of the trace record behind it, 0 unknown */
+  char *what;                    /* "gpu0 read fault", "moved dram -> hbm0, 64 KiB in one copy" */
+  const char *rule;              /* that decided; NULL none */
+  uint32_t resident;             /* nodes, a bit each: after it (a fault: as it was found) */
+  uint8_t mapped[UVM_MAX_PROCS]; /* enum uvm_access each processor may make; 0 none */
+  int64_t line;                  /* of the trace record behind it, 0 unknown */
 };
 struct uvm_why {
   struct uvm_places places;
-  const char *wanted;                           /* allocation number or id, as asked for */
-  uint64_t page;                                /* in the allocation */
-  bool found;                                   /* the allocation has been made */
+  const char *wanted; /* allocation number or id, as asked for */
+  uint64_t page;      /* in the allocation */
+  bool found;         /* the allocation has been made */
   uint32_t alloc;
-  uint64_t bytes;                               /* of it */
+  uint64_t bytes; /* of it */
   char *label;
   UVM_VEC(struct uvm_why_line) lines;
 };

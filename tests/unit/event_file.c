@@ -26,12 +26,20 @@ static const struct uvm_row *feed(struct uvm_event e) {
 
 static void test_copies(void **state) {
   (void)state;
-  struct uvm_event e = {.kind = UVM_E_TRANSFER, .src = DRAM, .dst = HBM1, .bytes = 61440, .cause = UVM_C_PREFETCH, .offset = 4096,
-                        .has_alloc = true, .alloc = 7, .t = 5, .dur = 3};
+  struct uvm_event e = {.kind = UVM_E_TRANSFER,
+                        .src = DRAM,
+                        .dst = HBM1,
+                        .bytes = 61440,
+                        .cause = UVM_C_PREFETCH,
+                        .offset = 4096,
+                        .has_alloc = true,
+                        .alloc = 7,
+                        .t = 5,
+                        .dur = 3};
   const struct uvm_row *r = feed(e);
   assert_int_equal(r->kind, UVM_ROW_H2D);
   assert_true(r->t == 5 && r->dur == 3 && r->alloc == 7 && r->offset == 4096 && r->value == 61440 && r->flags == 3);
-  assert_true(r->src == 1 && r->dst == 1);      /* the GPU in both columns */
+  assert_true(r->src == 1 && r->dst == 1); /* the GPU in both columns */
   e.src = HBM1, e.dst = DRAM;
   r = feed(e);
   assert_true(r->kind == UVM_ROW_D2H && r->src == 1 && r->dst == 1);
@@ -42,7 +50,8 @@ static void test_copies(void **state) {
 
 static void test_faults(void **state) {
   (void)state;
-  const struct uvm_row *r = feed((struct uvm_event){.kind = UVM_E_GPU_BATCH, .proc = GPU1, .access = UVM_A_WRITE, .offset = 8192, .value = 13, .dur = 9});
+  const struct uvm_row *r =
+      feed((struct uvm_event){.kind = UVM_E_GPU_BATCH, .proc = GPU1, .access = UVM_A_WRITE, .offset = 8192, .value = 13, .dur = 9});
   assert_true(r->kind == UVM_ROW_GPU_FAULT && r->flags == 2 && r->value == 13 && r->src == 1 && r->dur == 9 && r->alloc == -1);
   r = feed((struct uvm_event){.kind = UVM_E_CPU_FAULT, .access = UVM_A_READ, .offset = 8192});
   assert_true(r->kind == UVM_ROW_CPU_FAULT && r->flags == 1 && r->value == 1 && r->src == UVM_ROW_CPU);
@@ -54,8 +63,10 @@ static void test_thrashing_control(void **state) {
   (void)state;
   const struct uvm_row *r = feed((struct uvm_event){.kind = UVM_E_THROTTLE, .proc = CPU, .dur = 500000});
   assert_true(r->kind == UVM_ROW_THROTTLE && r->src == UVM_ROW_CPU && r->dur == 500000);
-  static const struct { enum uvm_cause cause; uint64_t flags; } causes[] = {
-      {UVM_C_FAULT, 1}, {UVM_C_THRASHING, 2}, {UVM_C_POLICY, 3}, {UVM_C_EVICTION, 5}};
+  static const struct {
+    enum uvm_cause cause;
+    uint64_t flags;
+  } causes[] = {{UVM_C_FAULT, 1}, {UVM_C_THRASHING, 2}, {UVM_C_POLICY, 3}, {UVM_C_EVICTION, 5}};
   for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
     r = feed((struct uvm_event){.kind = UVM_E_REMOTE_MAP, .proc = GPU0, .src = DRAM, .cause = causes[i].cause});
     assert_true(r->kind == UVM_ROW_REMOTE_MAP && r->flags == causes[i].flags && r->src == 0 && r->dst == UVM_ROW_CPU);
@@ -90,8 +101,10 @@ static void test_order(void **state) {
   feed((struct uvm_event){.kind = UVM_E_SECTION, .name = "inner", .value = 4, .t = 10, .dur = 21});
   feed((struct uvm_event){.kind = UVM_E_SECTION, .name = "outer", .t = 10, .dur = 30});
   uvm_rows_sort(&rows);
-  static const struct { int64_t t; uint8_t kind; } want[] = {
-      {10, UVM_ROW_SECTION}, {10, UVM_ROW_SECTION}, {10, UVM_ROW_CPU_FAULT}, {20, UVM_ROW_GPU_FAULT}, {30, UVM_ROW_CPU_FAULT}};
+  static const struct {
+    int64_t t;
+    uint8_t kind;
+  } want[] = {{10, UVM_ROW_SECTION}, {10, UVM_ROW_SECTION}, {10, UVM_ROW_CPU_FAULT}, {20, UVM_ROW_GPU_FAULT}, {30, UVM_ROW_CPU_FAULT}};
   assert_int_equal(rows.rows.n, 5);
   for (size_t i = 0; i < 5; i++) assert_true(rows.rows.v[i].t == want[i].t && rows.rows.v[i].kind == want[i].kind);
   assert_true(!strcmp(rows.rows.v[0].name, "outer") && rows.rows.v[0].dur == 30);
@@ -110,7 +123,8 @@ static void test_file(void **state) {
   char path[64];
   temporary(path, ".csv");
   feed((struct uvm_event){.kind = UVM_E_SECTION_BEGIN, .name = "walk", .value = 2, .t = 1});
-  feed((struct uvm_event){.kind = UVM_E_TRANSFER, .src = DRAM, .dst = HBM0, .bytes = 4096, .cause = UVM_C_FAULT, .has_alloc = true, .t = 9, .dur = 2});
+  feed((struct uvm_event){
+      .kind = UVM_E_TRANSFER, .src = DRAM, .dst = HBM0, .bytes = 4096, .cause = UVM_C_FAULT, .has_alloc = true, .t = 9, .dur = 2});
   feed((struct uvm_event){.kind = UVM_E_SECTION, .name = "walk", .value = 2, .t = 1, .dur = 20});
   struct uvm_error e;
   assert_int_equal(uvm_rows_write(&rows, path, &e), 0);
@@ -132,6 +146,7 @@ static void test_file(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-  const struct CMUnitTest tests[] = {T(test_copies), T(test_faults), T(test_thrashing_control), T(test_masks_become_runs), T(test_order), T(test_file)};
+  const struct CMUnitTest tests[] = {T(test_copies), T(test_faults), T(test_thrashing_control), T(test_masks_become_runs),
+                                     T(test_order),  T(test_file)};
   return UVM_RUN(tests);
 }

@@ -180,8 +180,8 @@ static void test_section_end_is_open(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(test_transfers_by_direction), T(test_transfers_by_processor), T(test_faults),           T(test_pages_are_counted_in_masks),
-      T(test_thrashing_remote_stalls), T(test_unknown_stays_unknown), T(test_allocations),      T(test_sections_nest),
-      T(test_sections_late_news),     T(test_section_end_is_open)};
+      T(test_transfers_by_direction),  T(test_transfers_by_processor), T(test_faults),      T(test_pages_are_counted_in_masks),
+      T(test_thrashing_remote_stalls), T(test_unknown_stays_unknown),  T(test_allocations), T(test_sections_nest),
+      T(test_sections_late_news),      T(test_section_end_is_open)};
   return UVM_RUN(tests);
 }

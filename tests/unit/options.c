@@ -64,34 +64,35 @@ static void test_sides(void **state) {
 
 static void test_errors(void **state) {
   (void)state;
-  static const struct { const char *line, *says; } cases[] = {
-      {"replya t", "did you mean 'replay'?"},
-      {"nonsense", "unknown command 'nonsense'; known: replay"},
-      {"trace", "known: replay"},
-      {"trace nothing t", "unknown command 'trace nothing'"},
-      {"replay", "expected TRACE"},
-      {"replay a b", "'b' is one argument too many"},
-      {"policies a b", "'b' is one argument too many"},
-      {"replay t --machin m", "did you mean '--machine'?"},
-      {"replay t --alloc 1", "unknown option of replay '--alloc'"},
-      {"replay t --policy-b x", "unknown option of replay '--policy-b'"},
-      {"replay t -z", "unknown option of replay '-z'"},
-      {"replay t --machine", "--machine: NAME is missing"},
-      {"replay t --machine _", "--machine: expected NAME"},
-      {"replay t --quiet=1", "--quiet takes no value"},
-      {"replay t --gpu-memory 0", "expected a size above 0"},
-      {"replay t --gpu-memory 1X", "expected a size above 0"},
-      {"replay t --gpu-memory 99999999999G", "expected a size above 0"},
-      {"replay t --oversubscribe 0", "expected a number above 0"},
-      {"replay t --oversubscribe nan", "expected a number above 0"},
-      {"replay t --seed -1", "expected a whole number"},
-      {"replay t -o x=1", "expected NAME.KEY=VALUE"},
-      {"replay t -o .x=1", "expected NAME.KEY=VALUE"},
-      {"replay t -o a.=1", "expected NAME.KEY=VALUE"},
-      {"replay t -o a=b.c", "expected NAME.KEY=VALUE"},
-      {"replay t --gpu-memory 1G --oversubscribe 2", "give one"},
-      {"diff t --gpu-memory 1G --oversubscribe-b 2", "give one"},
-      {"validate t --tolerance -1", "expected a number from 0"}};
+  static const struct {
+    const char *line, *says;
+  } cases[] = {{"replya t", "did you mean 'replay'?"},
+               {"nonsense", "unknown command 'nonsense'; known: replay"},
+               {"trace", "known: replay"},
+               {"trace nothing t", "unknown command 'trace nothing'"},
+               {"replay", "expected TRACE"},
+               {"replay a b", "'b' is one argument too many"},
+               {"policies a b", "'b' is one argument too many"},
+               {"replay t --machin m", "did you mean '--machine'?"},
+               {"replay t --alloc 1", "unknown option of replay '--alloc'"},
+               {"replay t --policy-b x", "unknown option of replay '--policy-b'"},
+               {"replay t -z", "unknown option of replay '-z'"},
+               {"replay t --machine", "--machine: NAME is missing"},
+               {"replay t --machine _", "--machine: expected NAME"},
+               {"replay t --quiet=1", "--quiet takes no value"},
+               {"replay t --gpu-memory 0", "expected a size above 0"},
+               {"replay t --gpu-memory 1X", "expected a size above 0"},
+               {"replay t --gpu-memory 99999999999G", "expected a size above 0"},
+               {"replay t --oversubscribe 0", "expected a number above 0"},
+               {"replay t --oversubscribe nan", "expected a number above 0"},
+               {"replay t --seed -1", "expected a whole number"},
+               {"replay t -o x=1", "expected NAME.KEY=VALUE"},
+               {"replay t -o .x=1", "expected NAME.KEY=VALUE"},
+               {"replay t -o a.=1", "expected NAME.KEY=VALUE"},
+               {"replay t -o a=b.c", "expected NAME.KEY=VALUE"},
+               {"replay t --gpu-memory 1G --oversubscribe 2", "give one"},
+               {"diff t --gpu-memory 1G --oversubscribe-b 2", "give one"},
+               {"validate t --tolerance -1", "expected a number from 0"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_int_equal(parse(cases[i].line), UVM_EUSAGE);
     if (!strstr(e.text, cases[i].says)) fail_msg("%s: '%s' does not say '%s'", cases[i].line, e.text, cases[i].says);
@@ -119,8 +120,9 @@ static void test_tables(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),  cmocka_unit_test(test_nothing_given), cmocka_unit_test(test_two_words_and_dashes),
-                                     cmocka_unit_test(test_sides),   cmocka_unit_test(test_errors),        cmocka_unit_test(test_tables)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values), cmocka_unit_test(test_nothing_given), cmocka_unit_test(test_two_words_and_dashes),
+      cmocka_unit_test(test_sides),  cmocka_unit_test(test_errors),        cmocka_unit_test(test_tables)};
   int failed = UVM_RUN(tests);
   uvm_options_free(&o);
   return failed;

@@ -7,7 +7,8 @@
 
 static void add(struct uvm_rows *r, enum uvm_row_kind kind, int64_t alloc, uint64_t offset, uint64_t value, uint64_t flags) {
   size_t n = r->rows.n;
-  UVM_PUSH(&r->rows) = (struct uvm_row){.kind = kind, .alloc = alloc, .offset = offset, .value = value, .flags = flags, .t = (int64_t)n, .order = n};
+  UVM_PUSH(&r->rows) =
+      (struct uvm_row){.kind = kind, .alloc = alloc, .offset = offset, .value = value, .flags = flags, .t = (int64_t)n, .order = n};
 }
 
 /* Compares, and returns the only check of this name. */
@@ -29,13 +30,12 @@ static void faults(struct uvm_rows *r, const uint64_t *pages, size_t n) {
 
 static void test_sequences(void **state) {
   (void)state;
-  static const struct { uint64_t recorded[4], simulated[4]; size_t nr, ns; enum uvm_verdict want; } cases[] = {
-      {{1, 2, 3}, {1, 2, 3}, 3, 3, UVM_V_EXACT},
-      {{1, 3}, {1, 2, 3}, 2, 3, UVM_V_SUBSEQUENCE},
-      {{0}, {1}, 0, 1, UVM_V_SUBSEQUENCE},
-      {{3, 1}, {1, 2, 3}, 2, 3, UVM_V_DIFFERS},
-      {{1, 2}, {1}, 2, 1, UVM_V_DIFFERS},
-      {{1}, {0}, 1, 0, UVM_V_DIFFERS}};
+  static const struct {
+    uint64_t recorded[4], simulated[4];
+    size_t nr, ns;
+    enum uvm_verdict want;
+  } cases[] = {{{1, 2, 3}, {1, 2, 3}, 3, 3, UVM_V_EXACT}, {{1, 3}, {1, 2, 3}, 2, 3, UVM_V_SUBSEQUENCE}, {{0}, {1}, 0, 1, UVM_V_SUBSEQUENCE},
+               {{3, 1}, {1, 2, 3}, 2, 3, UVM_V_DIFFERS},  {{1, 2}, {1}, 2, 1, UVM_V_DIFFERS},           {{1}, {0}, 1, 0, UVM_V_DIFFERS}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct uvm_rows a = {0}, b = {0};
     faults(&a, cases[i].recorded, cases[i].nr), faults(&b, cases[i].simulated, cases[i].ns);
@@ -74,7 +74,8 @@ static void test_pages_moved_twice(void **state) {
   add(&b, UVM_ROW_D2H, 0, 0, 8192, 2), add(&b, UVM_ROW_D2H, 0, 4096, 4096, 2);
   assert_int_equal(check(&a, &b, -1, "pages to CPU").verdict, UVM_V_SUBSEQUENCE);
   struct uvm_rows c = {0}, d = {0};
-  add(&c, UVM_ROW_D2H, 0, 0, 8192, 2), add(&c, UVM_ROW_D2H, 0, 0, 4096, 2), add(&d, UVM_ROW_D2H, 0, 0, 8192, 2), add(&d, UVM_ROW_D2H, 0, 4096, 4096, 2);
+  add(&c, UVM_ROW_D2H, 0, 0, 8192, 2), add(&c, UVM_ROW_D2H, 0, 0, 4096, 2), add(&d, UVM_ROW_D2H, 0, 0, 8192, 2),
+      add(&d, UVM_ROW_D2H, 0, 4096, 4096, 2);
   assert_int_equal(check(&c, &d, -1, "pages to CPU").verdict, UVM_V_DIFFERS);
 }
 
@@ -141,15 +142,18 @@ static void test_parts(void **state) {
 
 static void test_bad_files(void **state) {
   (void)state;
-  static const struct { const char *text; int code; const char *says; } cases[] = {
-      {"", UVM_EUSAGE, "no workload"},
-      {"a,b\n", UVM_EINPUT, ":1: expected the header"},
-      {HEADER "w,a,all,1,11,1,1\n", UVM_EINPUT, ":2: expected 8 fields"},
-      {HEADER "w,a,all,1,11,1,1,1,1\n", UVM_EINPUT, ":2: expected 8 fields"},
-      {HEADER "w,a,half,1,11,1,1,1\n", UVM_EINPUT, ":2: expected part"},
-      {HEADER "w,a,all,0,11,1,1,1\n", UVM_EINPUT, ":2: expected whole numbers"},
-      {HEADER "w,a,all,1,11,2,1,1\n", UVM_EINPUT, ":2: expected times"},
-      {HEADER "v,a,all,1,11,1,1,1\n", UVM_EUSAGE, "no workload"}};
+  static const struct {
+    const char *text;
+    int code;
+    const char *says;
+  } cases[] = {{"", UVM_EUSAGE, "no workload"},
+               {"a,b\n", UVM_EINPUT, ":1: expected the header"},
+               {HEADER "w,a,all,1,11,1,1\n", UVM_EINPUT, ":2: expected 8 fields"},
+               {HEADER "w,a,all,1,11,1,1,1,1\n", UVM_EINPUT, ":2: expected 8 fields"},
+               {HEADER "w,a,half,1,11,1,1,1\n", UVM_EINPUT, ":2: expected part"},
+               {HEADER "w,a,all,0,11,1,1,1\n", UVM_EINPUT, ":2: expected whole numbers"},
+               {HEADER "w,a,all,1,11,2,1,1\n", UVM_EINPUT, ":2: expected times"},
+               {HEADER "v,a,all,1,11,1,1,1\n", UVM_EUSAGE, "no workload"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char path[64];
     struct uvm_spreads s = {0};
@@ -163,9 +167,9 @@ static void test_bad_files(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sequences),     cmocka_unit_test(test_access_matters), cmocka_unit_test(test_pages_and_sizes),
-      cmocka_unit_test(test_pages_moved_twice), cmocka_unit_test(test_tolerance),  cmocka_unit_test(test_by_allocation),
-      cmocka_unit_test(test_parts),         cmocka_unit_test(test_bad_files)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sequences),       cmocka_unit_test(test_access_matters),
+                                     cmocka_unit_test(test_pages_and_sizes), cmocka_unit_test(test_pages_moved_twice),
+                                     cmocka_unit_test(test_tolerance),       cmocka_unit_test(test_by_allocation),
+                                     cmocka_unit_test(test_parts),           cmocka_unit_test(test_bad_files)};
   return UVM_RUN(tests);
 }
