@@ -13,7 +13,7 @@
  * processors as they are, names and allocation ids as a string's number, a section as its name, then 0, or 1 and the
  * iteration.
  * Varints are 7 bits a byte, lowest first, at most 9 bytes. A block ends between events, maybe inside a kernel; strings hold for
- * the rest of the file. */
+ * the rest of the file. The index is one block too, which bounds a file to some 45 GB of events before compression. */
 #ifndef UVM_TRACES_UVB_H
 #define UVM_TRACES_UVB_H
 #include "base/base.h"

@@ -390,6 +390,17 @@ static void test_recordings_are_kept(void **state) {
   }
 }
 
+static void test_samples(void **state) {
+  (void)state;
+  static const char *const names[] = {"first_touch", "vecadd", "pingpong", "oversubscribed"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[128];
+    struct uvm_error e = {0};
+    snprintf(path, sizeof path, "traces/samples/%s.uvt", names[i]);
+    if (read_path(path, NULL, &e)) fail_msg("%s", e.text);
+  }
+}
+
 /* A name that looks as if it had an iteration gets one, so that it is read back as the same name. */
 static void test_names_with_slashes(void **state) {
   (void)state;
@@ -445,6 +456,7 @@ int main(void) {
     cmocka_unit_test(test_cut_anywhere),
     cmocka_unit_test(test_canonical_text_is_kept),
     cmocka_unit_test(test_recordings_are_kept),
+    cmocka_unit_test(test_samples),
     cmocka_unit_test(test_names_with_slashes),
     cmocka_unit_test(test_bad_names_are_not_written),
     cmocka_unit_test(test_unknown_suffix),

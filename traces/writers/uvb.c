@@ -36,6 +36,7 @@ static void *open_binary(struct uvm_sink *out) {
 }
 
 static void write_block(struct uvm_sink *out, uint32_t tag, uint32_t events, const struct bytes *raw) {
+  assert(raw->n <= UVB_CAP);
   size_t room = ZSTD_compressBound(raw->n);
   uint8_t *stored = uvm_mem(room), h[UVB_BLOCK_HEADER];
   size_t n = ZSTD_compress(stored, room, raw->v, raw->n, 3);
@@ -52,7 +53,6 @@ static void write_block(struct uvm_sink *out, uint32_t tag, uint32_t events, con
 
 static void end_block(struct state *s) {
   if (!s->events) return;
-  assert(s->raw.n <= UVB_CAP);
   varint(&s->index, uvm_sink_position(s->out));
   varint(&s->index, s->events);
   write_block(s->out, UVB_BLOCK, s->events, &s->raw);
