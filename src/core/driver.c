@@ -1,7 +1,7 @@
 /* The table of drivers. */
 #include "core/driver.h"
 
-const struct uvm_driver *const uvm_drivers[] = {&uvm_driver_nvidia, NULL};
+const struct uvm_driver *const uvm_drivers[] = {&uvm_driver_nvidia, &uvm_driver_amdkfd, NULL};
 
 const struct uvm_driver *uvm_driver_find(const char *name, struct uvm_error *e) {
   char known[256] = "";

@@ -92,7 +92,7 @@ struct uvm_driver {
   void (*freeing)(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now);      /* nothing is in flight; drop what refers to it */
   void (*wake)(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now);
 };
-extern const struct uvm_driver uvm_driver_nvidia;
+extern const struct uvm_driver uvm_driver_nvidia, uvm_driver_amdkfd;
 extern const struct uvm_driver *const uvm_drivers[];      /* ends with NULL */
 const struct uvm_driver *uvm_driver_find(const char *name, struct uvm_error *e);   /* unknown: lists the known */
 
