@@ -39,11 +39,14 @@ struct nv_verdict uvm__nv_admit(struct uvm_core *c, struct nv_service *v, const 
     return (struct nv_verdict){.outcome = NV_ALREADY_MAPPED, .why = NV_WHY_MAPPED, .rule = c->driver->why[NV_WHY_MAPPED]};
   uvm_ask_thrash(c->host, f, now, &hint);
   if (hint.hint == UVM_HINT_THROTTLE)
-    return (struct nv_verdict){.outcome = NV_HELD, .why = NV_WHY_THROTTLED, .hint = hint.hint, .until = hint.until, .rule = c->driver->why[NV_WHY_THROTTLED]};
+    return (struct nv_verdict){
+        .outcome = NV_HELD, .why = NV_WHY_THROTTLED, .hint = hint.hint, .until = hint.until, .rule = c->driver->why[NV_WHY_THROTTLED]};
   uvm__nv_let_go(c, v->block, f->page, f->proc, now);
   if (!pin_in_reach(c, f, &hint)) return (struct nv_verdict){.outcome = NV_REFUSED};
-  if (!uvm_host_places(c->host)) place = uvm__nv_residency(c, v->block, f, &hint);
-  else if (!ask_policy(c, v, f, &hint, now, &place)) return (struct nv_verdict){.outcome = NV_REFUSED};
+  if (!uvm_host_places(c->host))
+    place = uvm__nv_residency(c, v->block, f, &hint);
+  else if (!ask_policy(c, v, f, &hint, now, &place))
+    return (struct nv_verdict){.outcome = NV_REFUSED};
   if (hint.hint == UVM_HINT_PIN) note_pin(c, v, f, &hint, now);
   uvm__nv_decide_page(v, f->page, place.node, level, place.why);
   uvm_mask_add(&v->d.faulted, f->page);

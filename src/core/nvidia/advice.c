@@ -14,7 +14,7 @@ static bool differs(const struct uvm_range *r, const struct uvm_call *call) {
   case UVM_ADV_SET_ACCESSED_BY: return !(i->accessed_by >> call->proc & 1);
   case UVM_ADV_UNSET_ACCESSED_BY: return i->accessed_by >> call->proc & 1;
   case UVM_ADV_SET_COARSE_GRAIN:
-  case UVM_ADV_UNSET_COARSE_GRAIN: return false;   /* another driver's */
+  case UVM_ADV_UNSET_COARSE_GRAIN: return false; /* another driver's */
   }
   return false;
 }
@@ -66,7 +66,13 @@ static void set_ranges(struct uvm_core *c, const struct nv_walk *w, uvm_ns now) 
     size_t n;
     size_t at = uvm_space_split(c->space, a, from, to - from, &n);
     set_value(a->ranges.v[at], &w->call);
-    struct uvm_told t = {.kind = UVM_T_ADVISED, .range = a->ranges.v[at]->id, .proc = w->call.proc, .src = UVM_NONE, .dst = UVM_NONE, .begin = now, .end = now};
+    struct uvm_told t = {.kind = UVM_T_ADVISED,
+                         .range = a->ranges.v[at]->id,
+                         .proc = w->call.proc,
+                         .src = UVM_NONE,
+                         .dst = UVM_NONE,
+                         .begin = now,
+                         .end = now};
     uvm_tell(c->host, &t, now);
   }
 }
@@ -117,7 +123,7 @@ static void extend(struct uvm_core *c, struct nv_service *v) {
   case UVM_ADV_SET_READ_MOSTLY: make_read_only(c, v); break;
   case UVM_ADV_SET_PREFERRED: drop_remote(c, v); break;
   case UVM_ADV_SET_ACCESSED_BY: map_for(c, v, w->call.proc); break;
-  case UVM_ADV_UNSET_READ_MOSTLY:               /* the copies went in the first pass */
+  case UVM_ADV_UNSET_READ_MOSTLY: /* the copies went in the first pass */
     for (uvm_proc q = 0; w->pass && q < c->space->topology.nprocs; q++)
       if (v->block->range->info.accessed_by >> q & 1) map_for(c, v, q);
     break;

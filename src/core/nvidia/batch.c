@@ -11,7 +11,9 @@ static struct nv_utlb *utlb_of(struct nv_batch *b, uint16_t id) {
 }
 
 static uint64_t page_offset(const struct uvm_raw_fault *f) { return f->offset & ~(UVM_PAGE - 1); }
-static bool same_page(const struct nv_entry *e, const struct uvm_raw_fault *f) { return e->alloc == f->alloc && e->offset == page_offset(f); }
+static bool same_page(const struct nv_entry *e, const struct uvm_raw_fault *f) {
+  return e->alloc == f->alloc && e->offset == page_offset(f);
+}
 
 /* The entry that f merges into: the last one of its own uTLB, or the last one of the batch unless f is the more intrusive. */
 static struct nv_entry *find_merge(struct nv_batch *b, const struct nv_utlb *u, const struct uvm_raw_fault *f) {
@@ -32,8 +34,14 @@ static void take(struct nv_batch *b, const struct uvm_raw_fault *f, bool coalesc
     return;
   }
   *u = (struct nv_utlb){b->number, b->entries.n};
-  UVM_PUSH(&b->entries) = (struct nv_entry){.alloc = f->alloc, .offset = page_offset(f), .time = f->time, .line = f->line, .order = b->raw,
-                                            .merged = 1, .access = f->access, .access_mask = (uint8_t)(1u << f->access)};
+  UVM_PUSH(&b->entries) = (struct nv_entry){.alloc = f->alloc,
+                                            .offset = page_offset(f),
+                                            .time = f->time,
+                                            .line = f->line,
+                                            .order = b->raw,
+                                            .merged = 1,
+                                            .access = f->access,
+                                            .access_mask = (uint8_t)(1u << f->access)};
 }
 
 /* -- order -- */

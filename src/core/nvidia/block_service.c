@@ -22,7 +22,9 @@ void uvm__nv_decide_page(struct nv_service *v, int page, uvm_node n, enum uvm_le
 /* -- moving pages -- */
 
 /* What becomes of the pages decided for one node. */
-struct sorted { uvm_mask fresh, settled, copied, moved, collapsed; };
+struct sorted {
+  uvm_mask fresh, settled, copied, moved, collapsed;
+};
 
 static struct sorted sort_pages(const struct uvm_core *c, const struct nv_service *v, uvm_node n) {
   const struct uvm_space *s = c->space;
@@ -184,9 +186,7 @@ static bool start(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
 
 bool uvm__nv_service_step(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   switch (v->phase) {
-  case NV_RUNNING:
-    uvm_plan_finish(c, &v->plan, now);
-    return finish(c, v, now);
+  case NV_RUNNING: uvm_plan_finish(c, &v->plan, now); return finish(c, v, now);
   case NV_EVICTING:
     uvm__nv_evict_end(c, v, now);
     v->phase = NV_START;

@@ -48,8 +48,10 @@ static bool at_limit(const struct uvm_core *c, const struct nv_gpu *g) {
 
 static void leave(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   struct nv_gpu *g = gpu_of(t);
-  if (!at_limit(c, g)) over(c, t, now);
-  else uvm__nv_sleep(c, t, over, now + c->hw.price(c->hw.ctx, UVM_W_RESTART, g->proc, g->throttled_batches));
+  if (!at_limit(c, g))
+    over(c, t, now);
+  else
+    uvm__nv_sleep(c, t, over, now + c->hw.price(c->hw.ctx, UVM_W_RESTART, g->proc, g->throttled_batches));
 }
 
 static void last_replayed(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
@@ -58,8 +60,10 @@ static void last_replayed(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns 
 }
 
 static void end_loop(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
-  if (g->replayed && options(c)->fault_replay_policy != NV_REPLAY_ONCE) leave(c, &g->task, now);
-  else uvm__nv_sleep(c, &g->task, last_replayed, now + c->hw.price(c->hw.ctx, UVM_W_REPLAY, g->proc, g->batch.raw));
+  if (g->replayed && options(c)->fault_replay_policy != NV_REPLAY_ONCE)
+    leave(c, &g->task, now);
+  else
+    uvm__nv_sleep(c, &g->task, last_replayed, now + c->hw.price(c->hw.ctx, UVM_W_REPLAY, g->proc, g->batch.raw));
 }
 
 static void end_batch(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
@@ -76,8 +80,10 @@ static void replayed(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) 
   c->hw.replay(c->hw.ctx, g->proc, now);
   g->replayed = true;
   observe_batch(c, g, now);
-  if (g->next < g->batch.entries.n) serve(c, t, now);
-  else end_batch(c, g, now);
+  if (g->next < g->batch.entries.n)
+    serve(c, t, now);
+  else
+    end_batch(c, g, now);
 }
 
 static void replay(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
@@ -89,7 +95,7 @@ static void replay(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
 
 static void serve(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   struct nv_gpu *g = gpu_of(t);
-  t->step = serve;                              /* what the service has called when it can go on */
+  t->step = serve; /* what the service has called when it can go on */
   while (g->next < g->batch.entries.n) {
     if (!uvm__nv_service_step(c, &g->service, now)) return;
     g->next = g->end;
@@ -133,8 +139,12 @@ static bool decide(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   struct nv_gpu *g = gpu_of(v->task);
   for (size_t i = g->next; i < g->end; i++) {
     const struct nv_entry *e = &g->batch.entries.v[i];
-    struct uvm_fault f = {.block = v->block->id, .page = (uint16_t)uvm_page_of(e->alloc, e->offset), .merged = (uint16_t)e->merged,
-                          .proc = g->proc, .access = e->access, .access_mask = e->access_mask};
+    struct uvm_fault f = {.block = v->block->id,
+                          .page = (uint16_t)uvm_page_of(e->alloc, e->offset),
+                          .merged = (uint16_t)e->merged,
+                          .proc = g->proc,
+                          .access = e->access,
+                          .access_mask = e->access_mask};
     struct nv_verdict r = uvm__nv_admit(c, v, &f, now);
     if (r.outcome == NV_REFUSED) return false;
     if (r.outcome == NV_HELD) {
@@ -153,8 +163,8 @@ static bool all_managed(struct uvm_core *c, const struct nv_gpu *g) {
   for (size_t i = 0; i < g->batch.entries.n; i++) {
     const struct uvm_alloc *a = g->batch.entries.v[i].alloc;
     if (a->kind == UVM_MANAGED) continue;
-    c->hw.fail(c->hw.ctx, UVM_EINPUT, "%s faults on allocation %s, which is not managed memory, at offset %llu", c->space->procs[g->proc].name, a->id,
-               (unsigned long long)g->batch.entries.v[i].offset);
+    c->hw.fail(c->hw.ctx, UVM_EINPUT, "%s faults on allocation %s, which is not managed memory, at offset %llu",
+               c->space->procs[g->proc].name, a->id, (unsigned long long)g->batch.entries.v[i].offset);
     return false;
   }
   return true;
@@ -176,8 +186,15 @@ void uvm__nv_interrupt(struct uvm_core *c, uvm_proc gpu, uvm_ns now) {
   struct nv_gpu *g = &uvm__nv_state(c)->gpu[gpu];
   assert(gpu > 0 && gpu < c->space->topology.nprocs);
   if (g->running) return;
-  g->service = (struct nv_service){.task = &g->task, .locate = locate, .decide = decide, .proc = gpu, .asker = gpu, .context = UVM_X_GPU_FAULT,
-                                   .cause = UVM_C_FAULT, .mapping = NV_MAP_ACCESS, .plan = g->service.plan};
+  g->service = (struct nv_service){.task = &g->task,
+                                   .locate = locate,
+                                   .decide = decide,
+                                   .proc = gpu,
+                                   .asker = gpu,
+                                   .context = UVM_X_GPU_FAULT,
+                                   .cause = UVM_C_FAULT,
+                                   .mapping = NV_MAP_ACCESS,
+                                   .plan = g->service.plan};
   g->proc = gpu;
   g->running = true, g->replayed = false;
   g->batches = g->throttled_batches = 0;

@@ -43,8 +43,13 @@ static void admit_note(struct uvm_core *c, struct nv_service *v, size_t i, uvm_n
   const struct uvm_counter_note *n = &k->notes[i];
   uvm_mask chosen, pages;
   bool asked;
-  struct uvm_fault f = {.block = v->block->id, .page = (uint16_t)uvm_page_of(n->alloc, n->offset), .merged = 1, .proc = k->proc,
-                        .access = UVM_A_PREFETCH, .access_mask = 1u << UVM_A_PREFETCH, .counter = 1};
+  struct uvm_fault f = {.block = v->block->id,
+                        .page = (uint16_t)uvm_page_of(n->alloc, n->offset),
+                        .merged = 1,
+                        .proc = k->proc,
+                        .access = UVM_A_PREFETCH,
+                        .access_mask = 1u << UVM_A_PREFETCH,
+                        .counter = 1};
   pages = touched_pages(c, v->block, n, f.page);
   k->thresholds[i] = uvm_ask_counter(c->host, &f, &pages, n->count, now, &chosen, &asked);
   if (asked) pages = chosen;
@@ -84,8 +89,10 @@ static bool take(struct uvm_core *c, struct nv_counters *k) {
   size_t n = c->hw.notes(c->hw.ctx, k->proc, k->notes, NOTES), kept = 0;
   memset(k->thresholds, 0, NOTES * sizeof *k->thresholds);
   for (size_t i = 0; i < n; i++) {
-    if (k->notes[i].count >= uvm__nv_state(c)->options.access_counter_threshold) k->notes[kept++] = k->notes[i];
-    else c->hw.clear_counter(c->hw.ctx, k->proc, k->notes[i].alloc, k->notes[i].offset, uvm__nv_state(c)->options.access_counter_threshold);
+    if (k->notes[i].count >= uvm__nv_state(c)->options.access_counter_threshold)
+      k->notes[kept++] = k->notes[i];
+    else
+      c->hw.clear_counter(c->hw.ctx, k->proc, k->notes[i].alloc, k->notes[i].offset, uvm__nv_state(c)->options.access_counter_threshold);
   }
   qsort(k->notes, kept, sizeof *k->notes, by_address);
   k->n = kept, k->next = 0;
@@ -111,11 +118,18 @@ void uvm__nv_notified(struct uvm_core *c, uvm_proc gpu, uvm_ns now) {
   if (k->running) return;
   if (!k->notes) k->notes = uvm_mem(NOTES * sizeof *k->notes), k->thresholds = uvm_mem(NOTES * sizeof *k->thresholds);
   if (!uvm__nv_state(c)->options.access_counters || inert(c)) {
-    while (c->hw.notes(c->hw.ctx, gpu, k->notes, NOTES)) continue;   /* not cleared: they do not fire again */
+    while (c->hw.notes(c->hw.ctx, gpu, k->notes, NOTES)) continue; /* not cleared: they do not fire again */
     return;
   }
-  k->service = (struct nv_service){.task = &k->task, .locate = locate, .decide = decide, .proc = gpu, .asker = gpu, .context = UVM_X_COUNTER,
-                                   .cause = UVM_C_COUNTERS, .mapping = NV_MAP_ACCESS, .plan = k->service.plan};
+  k->service = (struct nv_service){.task = &k->task,
+                                   .locate = locate,
+                                   .decide = decide,
+                                   .proc = gpu,
+                                   .asker = gpu,
+                                   .context = UVM_X_COUNTER,
+                                   .cause = UVM_C_COUNTERS,
+                                   .mapping = NV_MAP_ACCESS,
+                                   .plan = k->service.plan};
   k->proc = gpu;
   k->running = true;
   k->n = k->next = 0;

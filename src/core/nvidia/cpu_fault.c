@@ -2,14 +2,14 @@
  * its slot and tries again; a fault that finds its page mapped does nothing, unless the same thread insists. */
 #include "core/nvidia/nvidia.h"
 
-#define SPURIOUS_WINDOW_NS 300000               /* a second fault of a thread within it maps the page anew */
+#define SPURIOUS_WINDOW_NS 300000 /* a second fault of a thread within it maps the page anew */
 #define SHORTEST_NAP_NS 1000
 
 struct cpu_task {
-  struct uvm_driver_task task;                  /* first: a task is what it is part of */
+  struct uvm_driver_task task; /* first: a task is what it is part of */
   struct nv_service service;
   struct uvm_cpu_fault fault;
-  uvm_ns trapped, held_until;                   /* held_until: 0 not throttled */
+  uvm_ns trapped, held_until; /* held_until: 0 not throttled */
   bool told, spurious;
 };
 
@@ -55,8 +55,12 @@ static bool ignore(struct uvm_block *b, const struct cpu_task *t, int page, uvm_
 static bool decide(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   struct cpu_task *t = (struct cpu_task *)v->task;
   uint8_t access = t->fault.access >= UVM_A_WRITE ? UVM_A_ATOMIC : t->fault.access;
-  struct uvm_fault f = {.block = v->block->id, .page = (uint16_t)uvm_page_of(t->fault.alloc, t->fault.offset), .merged = 1, .proc = 0,
-                        .access = access, .access_mask = (uint8_t)(1u << access)};
+  struct uvm_fault f = {.block = v->block->id,
+                        .page = (uint16_t)uvm_page_of(t->fault.alloc, t->fault.offset),
+                        .merged = 1,
+                        .proc = 0,
+                        .access = access,
+                        .access_mask = (uint8_t)(1u << access)};
   bool mapped = uvm_mask_test(uvm_block_mapped(c->space, v->block, 0, uvm_level_of((enum uvm_access)access)), f.page);
   t->held_until = 0;
   t->spurious = mapped && !v->again && ignore(v->block, t, f.page, now);
@@ -86,17 +90,25 @@ static void serve(struct uvm_core *c, struct uvm_driver_task *task, uvm_ns now) 
   struct cpu_task *t = (struct cpu_task *)task;
   task->step = serve;
   if (!uvm__nv_service_step(c, &t->service, now)) return;
-  if (t->held_until) nap(c, t, now);
-  else if (t->spurious) uvm__nv_sleep(c, task, done, now + c->hw.price(c->hw.ctx, UVM_W_CPU_SPURIOUS, 0, 1));
-  else done(c, task, now);
+  if (t->held_until)
+    nap(c, t, now);
+  else if (t->spurious)
+    uvm__nv_sleep(c, task, done, now + c->hw.price(c->hw.ctx, UVM_W_CPU_SPURIOUS, 0, 1));
+  else
+    done(c, task, now);
 }
 
 void uvm__nv_cpu_fault(struct uvm_core *c, const struct uvm_cpu_fault *f, uvm_ns now) {
   struct cpu_task *t = uvm_mem(sizeof *t);
   t->fault = *f;
   t->trapped = now;
-  t->service = (struct nv_service){.task = &t->task, .locate = locate, .decide = decide, .context = UVM_X_CPU_FAULT, .cause = UVM_C_FAULT,
-                                   .mapping = NV_MAP_ACCESS, .remap = true};
+  t->service = (struct nv_service){.task = &t->task,
+                                   .locate = locate,
+                                   .decide = decide,
+                                   .context = UVM_X_CPU_FAULT,
+                                   .cause = UVM_C_FAULT,
+                                   .mapping = NV_MAP_ACCESS,
+                                   .remap = true};
   uvm__nv_task_enter(c, &t->task, release);
   serve(c, &t->task, now);
 }

@@ -14,7 +14,7 @@ static uvm_mask piece_pages(const struct uvm_space *s, const struct uvm_piece *p
 static void plan_unmaps(struct uvm_core *c, struct uvm_plan *plan, struct uvm_block *b, const uvm_mask *leaving, const uvm_mask *kept) {
   for (uvm_proc q = 0; q < c->space->topology.nprocs; q++) {
     uvm_mask m = *leaving;
-    if (q == 0) uvm_mask_andnot(&m, kept);      /* the CPU goes on reading its own copy */
+    if (q == 0) uvm_mask_andnot(&m, kept); /* the CPU goes on reading its own copy */
     uvm_mask_and(&m, uvm_block_mapped(c->space, b, q, UVM_MAP_READ));
     struct uvm_step *st = uvm_plan_add(plan, UVM_S_UNMAP, b, q, &m);
     if (st) st->cause = UVM_C_EVICTION, st->why = NV_WHY_EVICTED;
@@ -22,7 +22,8 @@ static void plan_unmaps(struct uvm_core *c, struct uvm_plan *plan, struct uvm_bl
 }
 
 /* One copy ends duplication: those on the CPU stay, or the ones that are leaving become the CPU's. */
-static void plan_collapse(struct uvm_core *c, struct uvm_plan *plan, struct uvm_block *b, uvm_node leaving, const uvm_mask *pages, const uvm_mask *kept) {
+static void plan_collapse(struct uvm_core *c, struct uvm_plan *plan, struct uvm_block *b, uvm_node leaving, const uvm_mask *pages,
+                          const uvm_mask *kept) {
   uvm_node cpu = c->space->procs[0].home;
   for (uvm_node n = 0; n < c->space->topology.nnodes; n++) {
     if (n == cpu) continue;
@@ -92,8 +93,8 @@ static enum nv_room out_of_memory(struct uvm_core *c, struct nv_service *v, uvm_
   uvm_size_text((uint64_t)uvm_mask_count(incoming) * UVM_PAGE, need);
   uvm_size_text(c->space->nodes[n].capacity, capacity);
   const char *why = uvm__nv_state(c)->options.oversubscription ? "no chunk of it can be evicted" : "oversubscription is off";
-  c->hw.fail(c->hw.ctx, UVM_EENV, "%s has no memory left: %s of allocation %s need a 2 MiB chunk, %s are in use, and %s", c->space->nodes[n].name, need,
-             v->block->range->alloc->id, capacity, why);
+  c->hw.fail(c->hw.ctx, UVM_EENV, "%s has no memory left: %s of allocation %s need a 2 MiB chunk, %s are in use, and %s",
+             c->space->nodes[n].name, need, v->block->range->alloc->id, capacity, why);
   return NV_ROOM_NEVER;
 }
 
@@ -115,10 +116,12 @@ void uvm__nv_evict_end(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   struct uvm_backing *k = uvm_backing_get(c->space, v->plan.backing);
   assert(k);
   bool keep = reused(c, &v->plan, k);
-  if (keep) v->plan.backing = 0;                /* then nobody is told that it left */
+  if (keep) v->plan.backing = 0; /* then nobody is told that it left */
   uvm_plan_finish(c, &v->plan, now);
-  if (!keep) uvm_backing_destroy(c->space, k->id);
-  else if (k->list == UVM_NONE) uvm_backing_move(c->space, k->id, UVM_L_USED, now);
+  if (!keep)
+    uvm_backing_destroy(c->space, k->id);
+  else if (k->list == UVM_NONE)
+    uvm_backing_move(c->space, k->id, UVM_L_USED, now);
 }
 
 enum nv_room uvm__nv_evict_begin(struct uvm_core *c, struct nv_service *v, uvm_node n, const uvm_mask *incoming, uvm_ns now) {
@@ -134,7 +137,7 @@ enum nv_room uvm__nv_evict_begin(struct uvm_core *c, struct nv_service *v, uvm_n
     return NV_ROOM_WAIT;
   }
   build(c, v, uvm_backing_get(c->space, id), now);
-  if (!v->plan.steps.n) {                       /* an unused chunk: there for the taking */
+  if (!v->plan.steps.n) { /* an unused chunk: there for the taking */
     uvm__nv_evict_end(c, v, now);
     return NV_ROOM;
   }

@@ -20,14 +20,18 @@ void uvm__nv_settle(struct uvm_core *c, struct uvm_block *b, uint32_t serviced, 
     uvm_backing_id k = b->backing[n];
     if (!k) continue;
     bool empty = uvm_mask_empty(uvm_block_resident(c->space, b, n));
-    if (!empty && serviced >> n & 1) uvm__nv_chunk_serviced(c, k, b, p, now);
-    else if (empty && c->space->backings.v[k]->list == UVM_L_USED) uvm_backing_move(c->space, k, UVM_L_UNUSED, now);
+    if (!empty && serviced >> n & 1)
+      uvm__nv_chunk_serviced(c, k, b, p, now);
+    else if (empty && c->space->backings.v[k]->list == UVM_L_USED)
+      uvm_backing_move(c->space, k, UVM_L_UNUSED, now);
   }
 }
 
 /* -- sub-chunks -- */
 
-struct group { int first, pages; };
+struct group {
+  int first, pages;
+};
 
 static struct group group_of(const struct uvm_block *b, int page) {
   int big = page & ~(NV_BIG_PAGES - 1);

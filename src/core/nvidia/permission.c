@@ -16,7 +16,8 @@ static uvm_mask held_for_atomics(const struct uvm_space *s, const struct uvm_blo
   return m;
 }
 
-static void plan_map(struct uvm_plan *plan, struct uvm_block *b, uvm_proc q, uvm_mask pages, enum uvm_level l, enum uvm_cause cause, uint8_t why) {
+static void plan_map(struct uvm_plan *plan, struct uvm_block *b, uvm_proc q, uvm_mask pages, enum uvm_level l, enum uvm_cause cause,
+                     uint8_t why) {
   struct uvm_step *st = uvm_plan_add(plan, UVM_S_MAP, b, q, &pages);
   if (!st) return;
   st->access = level_access[l];
@@ -27,7 +28,9 @@ static void plan_map(struct uvm_plan *plan, struct uvm_block *b, uvm_proc q, uvm
 /* -- the requester -- */
 
 /* Pages of to[n] that stay on n. The others are mapped by nobody once they have moved. */
-static uvm_mask staying(const struct uvm_core *c, const struct nv_service *v, uvm_node n) { return both(v->d.to[n], uvm_block_resident(c->space, v->block, n)); }
+static uvm_mask staying(const struct uvm_core *c, const struct nv_service *v, uvm_node n) {
+  return both(v->d.to[n], uvm_block_resident(c->space, v->block, n));
+}
 
 /* Pages that have, or may get, copies: never promoted. */
 static uvm_mask perhaps_duplicated(const struct uvm_core *c, const struct nv_service *v, uvm_node n) {
@@ -56,7 +59,8 @@ static void explicit_wants(const struct uvm_core *c, const struct nv_service *v,
 /* A read gets a writable mapping, and an atomic one where atomics are native, when nobody's atomics depend on it being
  * read-only and no copies can exist: later writes then do not fault. */
 static void grant_levels(const struct uvm_core *c, const struct nv_service *v, uvm_node n, uvm_mask grant[]) {
-  if (v->mapping == NV_MAP_EXPLICIT) explicit_wants(c, v, n, grant);
+  if (v->mapping == NV_MAP_EXPLICIT)
+    explicit_wants(c, v, n, grant);
   else
     for (int l = 0; l < UVM_MAP_LEVELS; l++) grant[l] = both(v->d.to[n], &v->d.want[l]);
   uvm_mask stay = staying(c, v, n), held = held_for_atomics(c->space, v->block, n), bar = perhaps_duplicated(c, v, n);
@@ -78,7 +82,8 @@ static void map_requester(struct uvm_core *c, struct nv_service *v, uvm_node n, 
     uvm_mask pages = minus(grant[l], &have), pinned = both(pages, &v->d.pinned);
     uvm_mask_andnot(&pages, &pinned);
     int first = uvm_mask_next(&pages, 0);
-    plan_map(&v->plan, v->block, v->proc, pages, (enum uvm_level)l, v->context == UVM_X_PREFETCH ? UVM_C_USER : UVM_C_FAULT, first < 0 ? 0 : v->d.why[first]);
+    plan_map(&v->plan, v->block, v->proc, pages, (enum uvm_level)l, v->context == UVM_X_PREFETCH ? UVM_C_USER : UVM_C_FAULT,
+             first < 0 ? 0 : v->d.why[first]);
     plan_map(&v->plan, v->block, v->proc, pinned, (enum uvm_level)l, UVM_C_THRASHING, NV_WHY_PINNED);
   }
 }

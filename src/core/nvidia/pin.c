@@ -41,7 +41,7 @@ void uvm__nv_pins_drop(struct uvm_core *c, struct uvm_block *b, const uvm_mask *
   for (size_t i = 0; i < st->pins.n; i++)
     if (!pin_in(&st->pins.v[i], b, pages)) st->pins.v[kept++] = st->pins.v[i];
   st->pins.n = kept;
-  if (b->driver_state) uvm_mask_andnot(&uvm__nv_block(b)->pinned, pages);   /* a block that advice split starts without */
+  if (b->driver_state) uvm_mask_andnot(&uvm__nv_block(b)->pinned, pages); /* a block that advice split starts without */
 }
 
 void uvm__nv_pins_forget(struct uvm_core *c, const struct uvm_alloc *a) {
@@ -82,7 +82,8 @@ static void extend(struct uvm_core *c, struct nv_service *v) {
 static void unpinned(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   struct uvm_block *b = v->block;
   uvm_mask pages = v->d.pinned;
-  struct uvm_told t = {.kind = UVM_T_UNPINNED, .cause = UVM_C_THRASHING, .range = b->range->id, .block = b->id, .pages = &pages, .begin = now, .end = now};
+  struct uvm_told t = {
+      .kind = UVM_T_UNPINNED, .cause = UVM_C_THRASHING, .range = b->range->id, .block = b->id, .pages = &pages, .begin = now, .end = now};
   t.src = t.dst = UVM_NONE;
   uvm_tell(c->host, &t, now);
   struct uvm_event e = uvm__nv_event(UVM_E_UNPIN, now, b->range->alloc, uvm_block_offset(b, uvm_mask_next(&pages, 0)));
@@ -113,6 +114,12 @@ static void arm(struct uvm_core *c) {
 
 void uvm__nv_pins_init(struct uvm_core *c) {
   struct nv_state *st = uvm__nv_state(c);
-  st->unpin_service = (struct nv_service){.task = &st->unpin, .locate = locate, .decide = decide, .extend = extend, .proc = UVM_NONE,
-                                          .context = UVM_X_UNPIN, .cause = UVM_C_THRASHING, .mapping = NV_MAP_NOTHING};
+  st->unpin_service = (struct nv_service){.task = &st->unpin,
+                                          .locate = locate,
+                                          .decide = decide,
+                                          .extend = extend,
+                                          .proc = UVM_NONE,
+                                          .context = UVM_X_UNPIN,
+                                          .cause = UVM_C_THRASHING,
+                                          .mapping = NV_MAP_NOTHING};
 }

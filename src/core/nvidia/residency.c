@@ -20,7 +20,7 @@ uvm_node uvm__nv_closest(const struct uvm_space *s, uvm_proc p, uint32_t nodes) 
   n = first_home(s, UINT32_MAX, nodes & i->reach);
   if (n != UVM_NONE) return n;
   if (nodes & i->reach) return (uvm_node)__builtin_ctz(nodes & i->reach);
-  n = s->procs[0].home;                         /* unreachable all: the first by processor number */
+  n = s->procs[0].home; /* unreachable all: the first by processor number */
   if (nodes >> n & 1) return n;
   n = first_home(s, UINT32_MAX, nodes);
   return n != UVM_NONE ? n : (uvm_node)__builtin_ctz(nodes);
@@ -46,7 +46,8 @@ static bool atomics_stay(const struct uvm_core *c, const struct uvm_fault *f, uv
          copy != s->procs[0].home && first_home(s, UINT32_MAX - 1, 1u << copy) == copy && uvm__nv_atomics(s, f->proc, copy);
 }
 
-static struct nv_place choose(const struct uvm_core *c, const struct uvm_block *b, const struct uvm_fault *f, const struct uvm_thrash *hint) {
+static struct nv_place choose(const struct uvm_core *c, const struct uvm_block *b, const struct uvm_fault *f,
+                              const struct uvm_thrash *hint) {
   const struct uvm_space *s = c->space;
   const struct uvm_range_info *range = &b->range->info;
   uvm_node home = s->procs[f->proc].home, preferred = range->preferred;
@@ -59,14 +60,16 @@ static struct nv_place choose(const struct uvm_core *c, const struct uvm_block *
   if (hint->hint == UVM_HINT_PIN) return (struct nv_place){hint->node, false, NV_WHY_PINNED};
   if (!nodes) return (struct nv_place){preferred_reached ? preferred : home, false, NV_WHY_FIRST_TOUCH};
   uvm_node copy = uvm__nv_closest(s, f->proc, nodes);
-  if (range->accessed_by >> f->proc & 1 && !f->counter && uvm__nv_reaches(s, f->proc, copy)) return (struct nv_place){copy, false, NV_WHY_ACCESSED_BY};
+  if (range->accessed_by >> f->proc & 1 && !f->counter && uvm__nv_reaches(s, f->proc, copy))
+    return (struct nv_place){copy, false, NV_WHY_ACCESSED_BY};
   if (atomics_stay(c, f, copy)) return (struct nv_place){copy, false, NV_WHY_ATOMICS};
   if (copy != home && preferred_reached) return (struct nv_place){preferred, false, NV_WHY_TO_PREFERRED};
   return (struct nv_place){home, false, NV_WHY_REQUESTER};
 }
 
-struct nv_place uvm__nv_residency(const struct uvm_core *c, const struct uvm_block *b, const struct uvm_fault *f, const struct uvm_thrash *hint) {
+struct nv_place uvm__nv_residency(const struct uvm_core *c, const struct uvm_block *b, const struct uvm_fault *f,
+                                  const struct uvm_thrash *hint) {
   struct nv_place a = choose(c, b, f, hint);
-  if (a.node == UVM_NONE) a.node = c->space->procs[0].home;   /* a GPU without memory of its own */
+  if (a.node == UVM_NONE) a.node = c->space->procs[0].home; /* a GPU without memory of its own */
   return a;
 }

@@ -29,8 +29,10 @@ void uvm__nv_let_go(struct uvm_core *c, struct uvm_block *b, int page, uvm_proc 
   bool others = false;
   for (size_t i = st->holds.n; i-- > 0;) {
     if (!same_page(&st->holds.v[i], b, page)) continue;
-    if (p == UVM_NONE || st->holds.v[i].proc == p) end_hold(c, i, now);
-    else others = true;
+    if (p == UVM_NONE || st->holds.v[i].proc == p)
+      end_hold(c, i, now);
+    else
+      others = true;
   }
   if (!others) uvm_mask_del(&nb->held, page);
 }
@@ -40,7 +42,7 @@ void uvm__nv_hold(struct uvm_core *c, struct uvm_block *b, int page, uvm_proc p,
   for (size_t i = 0; i < st->holds.n; i++)
     if (st->holds.v[i].proc == p && same_page(&st->holds.v[i], b, page)) {
       if (st->holds.v[i].until == until) return;
-      end_hold(c, i, now);                      /* a new slot */
+      end_hold(c, i, now); /* a new slot */
       break;
     }
   UVM_PUSH(&st->holds) = (struct nv_hold){b->range->alloc, uvm_block_offset(b, page), now, until, p};

@@ -20,9 +20,11 @@ uvm_mask uvm__nv_walk_pages(const struct nv_service *v) {
   return uvm_mask_range(b->first + (int)((from - begin) / UVM_PAGE), b->first + (int)((to - begin + UVM_PAGE - 1) / UVM_PAGE));
 }
 
-struct nv_walk *uvm__nv_walk_new(struct uvm_core *c, const struct uvm_call *call, enum uvm_context context, enum uvm_cause cause, uvm_ns now) {
+struct nv_walk *uvm__nv_walk_new(struct uvm_core *c, const struct uvm_call *call, enum uvm_context context, enum uvm_cause cause,
+                                 uvm_ns now) {
   struct nv_walk *w = uvm_mem(sizeof *w);
-  assert(call->alloc->kind == UVM_MANAGED && call->bytes && call->offset < call->alloc->bytes && call->bytes <= call->alloc->bytes - call->offset);
+  assert(call->alloc->kind == UVM_MANAGED && call->bytes && call->offset < call->alloc->bytes &&
+         call->bytes <= call->alloc->bytes - call->offset);
   w->call = *call;
   w->call.offset = call->offset & ~(UVM_PAGE - 1);
   w->call.bytes = ((call->offset + call->bytes + UVM_PAGE - 1) & ~(UVM_PAGE - 1)) - w->call.offset;
@@ -30,8 +32,13 @@ struct nv_walk *uvm__nv_walk_new(struct uvm_core *c, const struct uvm_call *call
   w->at = w->call.offset;
   w->since = now;
   w->passes = 1;
-  w->service = (struct nv_service){.task = &w->task, .locate = locate, .proc = UVM_NONE, .asker = call->proc, .context = (uint8_t)context,
-                                   .cause = (uint8_t)cause, .mapping = NV_MAP_NOTHING};
+  w->service = (struct nv_service){.task = &w->task,
+                                   .locate = locate,
+                                   .proc = UVM_NONE,
+                                   .asker = call->proc,
+                                   .context = (uint8_t)context,
+                                   .cause = (uint8_t)cause,
+                                   .mapping = NV_MAP_NOTHING};
   uvm__nv_task_enter(c, &w->task, release);
   return w;
 }
