@@ -1,17 +1,25 @@
 #include "core/amdkfd/amdkfd.h"
 
 static const struct uvm_opt opts[] = {
-    {"granularity", UVM_U32, offsetof(struct kfd_state, granularity), 0, 27, 9, "log2 of the pages that a fault moves (svm_default_granularity)"},
-    {"retries_to_ram", UVM_U32, offsetof(struct kfd_state, retries_to_ram), 1, 1000, 3, "attempts to empty a range or a buffer object into system memory"},
-    {"dedupe_ns", UVM_NS, offsetof(struct kfd_state, dedupe_ns), 0, 1e12, 2e6, "faults on a range are dropped for so long after it was mapped"},
-    {"registered", UVM_BOOL, offsetof(struct kfd_state, registered), 0, 1, 1, "allocations are registered as a whole, as the HIP runtime does; 0: as malloc, ranges are made by faults"},
-    {"dedupe_per_range", UVM_BOOL, offsetof(struct kfd_state, dedupe_per_range), 0, 1, 1, "quirk: dedupe_ns holds for the whole range; 0: for the granule"},
-    {"whole_range_vram", UVM_BOOL, offsetof(struct kfd_state, whole_range_vram), 0, 1, 1, "quirk: VRAM is allocated for the whole range; 0: for the granule"},
-    {"ignored_failure_says_m", UVM_BOOL, offsetof(struct kfd_state, ignored_failure_says_m), 0, 1, 1, "quirk: a fault whose migration failed is reported as migrated; 0: as mapped"},
+    {"granularity", UVM_U32, offsetof(struct kfd_state, granularity), 0, 27, 9,
+     "log2 of the pages that a fault moves (svm_default_granularity)"},
+    {"retries_to_ram", UVM_U32, offsetof(struct kfd_state, retries_to_ram), 1, 1000, 3,
+     "attempts to empty a range or a buffer object into system memory"},
+    {"dedupe_ns", UVM_NS, offsetof(struct kfd_state, dedupe_ns), 0, 1e12, 2e6,
+     "faults on a range are dropped for so long after it was mapped"},
+    {"registered", UVM_BOOL, offsetof(struct kfd_state, registered), 0, 1, 1,
+     "allocations are registered as a whole, as the HIP runtime does; 0: as malloc, ranges are made by faults"},
+    {"dedupe_per_range", UVM_BOOL, offsetof(struct kfd_state, dedupe_per_range), 0, 1, 1,
+     "quirk: dedupe_ns holds for the whole range; 0: for the granule"},
+    {"whole_range_vram", UVM_BOOL, offsetof(struct kfd_state, whole_range_vram), 0, 1, 1,
+     "quirk: VRAM is allocated for the whole range; 0: for the granule"},
+    {"ignored_failure_says_m", UVM_BOOL, offsetof(struct kfd_state, ignored_failure_says_m), 0, 1, 1,
+     "quirk: a fault whose migration failed is reported as migrated; 0: as mapped"},
     {"restore_nul", UVM_BOOL, offsetof(struct kfd_state, restore_nul), 0, 1, 1, "quirk: QUEUE_RESTORE events print a NUL; 0: nothing"},
     {0}};
 
-static const char *const why[] = {"-", "apu", "preferred", "preferred-in-hive", "access", "in-place", "cpu-fault", "prefetch", "evicted", "copy", NULL};
+static const char *const why[] = {"-",       "apu",  "preferred", "preferred-in-hive", "access", "in-place", "cpu-fault", "prefetch",
+                                  "evicted", "copy", NULL};
 
 /* The smallest VRAM decides, for a range may go to any. */
 static int init(struct uvm_core *c, struct uvm_error *e) {
@@ -23,7 +31,8 @@ static int init(struct uvm_core *c, struct uvm_error *e) {
   for (uvm_proc p = 1; p < s->topology.nprocs; p++) {
     uvm_node n = s->procs[p].home;
     if (n == s->procs[0].home) continue;
-    if (!uvm_node_limited(s, n)) return uvm_fail(e, UVM_EUSAGE, "driver amdkfd: expected a capacity for %s, the memory of %s", s->nodes[n].name, s->procs[p].name);
+    if (!uvm_node_limited(s, n))
+      return uvm_fail(e, UVM_EUSAGE, "driver amdkfd: expected a capacity for %s, the memory of %s", s->nodes[n].name, s->procs[p].name);
     uint64_t max = uvm__kfd_max_pages(s->nodes[n].capacity);
     if (max < k->max_pages) k->max_pages = max;
   }
@@ -59,8 +68,20 @@ static void freeing(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now) {
 static void wake(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) { t->then(c, t, now); }
 
 const struct uvm_driver uvm_driver_amdkfd = {
-    .name = "amdkfd", .help = "AMD's shared virtual memory, XNACK on: ranges with one buffer object each, 2 MiB a fault, least recently used objects leave",
-    .opts = opts, .why = why, .default_policy = "none", .state_size = sizeof(struct kfd_state),
-    .init = init, .fini = fini, .interrupt = uvm__kfd_interrupt, .counters = counters, .cpu_fault = uvm__kfd_cpu_fault,
-    .prefetch = uvm__kfd_prefetch, .advise = uvm__kfd_advise, .copy = uvm__kfd_copy, .freeing = freeing, .wake = wake,
+    .name = "amdkfd",
+    .help = "AMD's shared virtual memory, XNACK on: ranges with one buffer object each, 2 MiB a fault, least recently used objects leave",
+    .opts = opts,
+    .why = why,
+    .default_policy = "none",
+    .state_size = sizeof(struct kfd_state),
+    .init = init,
+    .fini = fini,
+    .interrupt = uvm__kfd_interrupt,
+    .counters = counters,
+    .cpu_fault = uvm__kfd_cpu_fault,
+    .prefetch = uvm__kfd_prefetch,
+    .advise = uvm__kfd_advise,
+    .copy = uvm__kfd_copy,
+    .freeing = freeing,
+    .wake = wake,
 };

@@ -6,9 +6,19 @@ static void finish(struct uvm_core *c, struct uvm_driver_task *t, enum uvm_event
   uvm_ns begin = t->begin;
   uvm__kfd_unlock(c, t, now);
   uvm__kfd_task_done(c, t);
-  uvm_observe(c, &(struct uvm_event){.kind = (uint8_t)kind, .cause = UVM_C_USER, .proc = k.proc, .src = UVM_NONE, .dst = k.node, .has_alloc = true,
-                                     .alloc = k.alloc->number, .t = begin, .dur = now - begin, .offset = k.offset, .bytes = k.bytes,
-                                     .value = kind == UVM_E_ADVISE ? (uint64_t)k.advice : 0, .line = k.line});
+  uvm_observe(c, &(struct uvm_event){.kind = (uint8_t)kind,
+                                     .cause = UVM_C_USER,
+                                     .proc = k.proc,
+                                     .src = UVM_NONE,
+                                     .dst = k.node,
+                                     .has_alloc = true,
+                                     .alloc = k.alloc->number,
+                                     .t = begin,
+                                     .dur = now - begin,
+                                     .offset = k.offset,
+                                     .bytes = k.bytes,
+                                     .value = kind == UVM_E_ADVISE ? (uint64_t)k.advice : 0,
+                                     .line = k.line});
   c->hw.complete(c->hw.ctx, k.cookie, now);
 }
 
@@ -22,7 +32,7 @@ static kfd_step next_range;
 
 static void mapped(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   t->api.left.first = t->range->pages.last + 1;
-  uvm__kfd_sleep(c, t, next_range, now);        /* not by calling: ranges may be many */
+  uvm__kfd_sleep(c, t, next_range, now); /* not by calling: ranges may be many */
 }
 
 /* Those that may map it in place, and the GPU that has it if it has access; else, if it was ever mapped, all with access. */
@@ -30,8 +40,10 @@ static void moved(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   const struct kfd_prange *r = t->range;
   uint32_t gpus = r->in_place | (r->actual && r->access >> r->actual & 1 ? 1u << r->actual : 0);
   if (!gpus && r->mapped) gpus = r->access;
-  if (gpus) uvm__kfd_map(c, t, r->pages, gpus, mapped, now);
-  else mapped(c, t, now);
+  if (gpus)
+    uvm__kfd_map(c, t, r->pages, gpus, mapped, now);
+  else
+    mapped(c, t, now);
 }
 
 static void next_range(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
@@ -62,7 +74,9 @@ static void call_begin(struct uvm_core *c, const struct uvm_call *call, enum uvm
   uvm__kfd_lock(c, t, locked, now);
 }
 
-void uvm__kfd_prefetch(struct uvm_core *c, const struct uvm_call *call, uvm_ns now) { call_begin(c, call, UVM_X_PREFETCH, prefetch_locked, now); }
+void uvm__kfd_prefetch(struct uvm_core *c, const struct uvm_call *call, uvm_ns now) {
+  call_begin(c, call, UVM_X_PREFETCH, prefetch_locked, now);
+}
 
 /* -- advice: never moves a page -- */
 
@@ -118,7 +132,8 @@ static void advise_locked(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns 
   size_t n, at = uvm_space_split(c->space, k->alloc, first, bytes, &n);
   for (size_t i = at; i < at + n; i++) {
     advise_info(&k->alloc->ranges.v[i]->info, k);
-    uvm_tell(c->host, &(struct uvm_told){.kind = UVM_T_ADVISED, .range = k->alloc->ranges.v[i]->id, .proc = k->proc, .begin = now, .end = now}, now);
+    uvm_tell(c->host,
+             &(struct uvm_told){.kind = UVM_T_ADVISED, .range = k->alloc->ranges.v[i]->id, .proc = k->proc, .begin = now, .end = now}, now);
   }
   uvm__kfd_split(c, k->alloc, s);
   for (uint64_t page = s.first; page <= s.last;) {

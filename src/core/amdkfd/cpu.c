@@ -17,9 +17,19 @@ static void resume(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
 
 static void served(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   const struct uvm_cpu_fault *f = &t->cpu;
-  uvm_observe(c, &(struct uvm_event){.kind = UVM_E_CPU_FAULT, .access = f->access, .why = t->why, .rule = c->driver->why[t->why],
-                                     .t = t->begin, .dur = now - t->begin, .has_alloc = true, .alloc = f->alloc->number,
-                                     .offset = f->offset / UVM_PAGE * UVM_PAGE, .value = 1, .src = UVM_NONE, .dst = UVM_NONE, .line = f->line});
+  uvm_observe(c, &(struct uvm_event){.kind = UVM_E_CPU_FAULT,
+                                     .access = f->access,
+                                     .why = t->why,
+                                     .rule = c->driver->why[t->why],
+                                     .t = t->begin,
+                                     .dur = now - t->begin,
+                                     .has_alloc = true,
+                                     .alloc = f->alloc->number,
+                                     .offset = f->offset / UVM_PAGE * UVM_PAGE,
+                                     .value = 1,
+                                     .src = UVM_NONE,
+                                     .dst = UVM_NONE,
+                                     .line = f->line});
   resume(c, t, now);
 }
 
@@ -79,7 +89,7 @@ static void copy_locked(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns no
 }
 
 void uvm__kfd_copy(struct uvm_core *c, const struct uvm_call *call, bool write, uvm_ns now) {
-  (void)write;                                  /* system memory is zeroed for either side */
+  (void)write; /* system memory is zeroed for either side */
   struct uvm_driver_task *t = uvm__kfd_task(c, UVM_X_COPY, UVM_C_USER, call->proc);
   t->why = KFD_WHY_COPY;
   t->api.call = *call;

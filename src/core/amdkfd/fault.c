@@ -4,8 +4,8 @@
 #include "core/amdkfd/amdkfd.h"
 #include <assert.h>
 
-#define FILTER_TICKS 5000                       /* the same page within so many ticks of the interrupt clock is dropped */
-#define TICK_NS 10                              /* of that clock, a nominal 100 MHz; the length is not documented */
+#define FILTER_TICKS 5000 /* the same page within so many ticks of the interrupt clock is dropped */
+#define TICK_NS 10        /* of that clock, a nominal 100 MHz; the length is not documented */
 #define HASH 256
 
 static kfd_step take, scan;
@@ -65,9 +65,22 @@ static void smi_fault(struct uvm_core *c, const struct uvm_driver_task *t, enum 
 static void tell_served(struct uvm_core *c, const struct uvm_driver_task *t, uvm_ns now) {
   const struct kfd_fault *f = &gpu_of(c, t)->faults.v[gpu_of(c, t)->at];
   const char *rule = uvm_host_places(c->host) ? uvm_host_why(c->host, t->why) : c->driver->why[t->why];
-  struct uvm_event e = {.kind = UVM_E_GPU_FAULT, .access = f->access, .why = t->why, .rule = rule, .proc = t->proc,
-                        .src = UVM_NONE, .dst = UVM_NONE, .t = t->begin, .dur = now - t->begin, .has_alloc = true, .alloc = f->raw.alloc->number,
-                        .offset = f->raw.offset / UVM_PAGE * UVM_PAGE, .value = f->merged, .raw = f->merged, .distinct = 1, .line = f->raw.line};
+  struct uvm_event e = {.kind = UVM_E_GPU_FAULT,
+                        .access = f->access,
+                        .why = t->why,
+                        .rule = rule,
+                        .proc = t->proc,
+                        .src = UVM_NONE,
+                        .dst = UVM_NONE,
+                        .t = t->begin,
+                        .dur = now - t->begin,
+                        .has_alloc = true,
+                        .alloc = f->raw.alloc->number,
+                        .offset = f->raw.offset / UVM_PAGE * UVM_PAGE,
+                        .value = f->merged,
+                        .raw = f->merged,
+                        .distinct = 1,
+                        .line = f->raw.line};
   uvm_observe(c, &e);
   e.kind = UVM_E_GPU_BATCH;
   uvm_observe(c, &e);
@@ -117,15 +130,21 @@ static void moved(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   struct kfd_gpu *g = gpu_of(c, t);
   uint32_t actual = t->range->actual;
   g->migrated = !t->move.failed || uvm__kfd(c)->ignored_failure_says_m;
-  if (t->move.failed && actual && actual != t->move.final) uvm__kfd_move(c, t, g->window, 0, moved_away, now);
-  else map_window(c, t, now);
+  if (t->move.failed && actual && actual != t->move.final)
+    uvm__kfd_move(c, t, g->window, 0, moved_away, now);
+  else
+    map_window(c, t, now);
 }
 
 /* Where a placing policy wants the page; false: where it is. */
 static bool ask_place(struct uvm_core *c, struct uvm_driver_task *t, const struct kfd_fault *f, struct kfd_place *to, uvm_ns now) {
   struct uvm_block *b = uvm_block_get(c->space, f->raw.alloc, f->raw.offset);
-  struct uvm_fault ask = {.block = b->id, .page = (uint16_t)uvm_page_of(f->raw.alloc, f->raw.offset), .merged = (uint16_t)(f->merged < UINT16_MAX ? f->merged : UINT16_MAX),
-                          .proc = t->proc, .access = f->access, .access_mask = f->access_mask};
+  struct uvm_fault ask = {.block = b->id,
+                          .page = (uint16_t)uvm_page_of(f->raw.alloc, f->raw.offset),
+                          .merged = (uint16_t)(f->merged < UINT16_MAX ? f->merged : UINT16_MAX),
+                          .proc = t->proc,
+                          .access = f->access,
+                          .access_mask = f->access_mask};
   struct uvm_thrash none = {0};
   struct uvm_place p;
   if (uvm_ask_place(c->host, &ask, &none, now, &p) < 0) return false;
@@ -140,12 +159,12 @@ static void handle(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   struct kfd_gpu *g = gpu_of(c, t);
   const struct kfd_fault *f = &g->faults.v[g->at];
   t->range = uvm__kfd_get(c, f->raw.alloc, f->page);
-  if (now < *uvm__kfd_quiet(t->range, f->page)) {   /* mapped while this one waited for the lock */
+  if (now < *uvm__kfd_quiet(t->range, f->page)) { /* mapped while this one waited for the lock */
     next_fault(c, t, now);
     return;
   }
   struct kfd_place best = uvm__kfd_restore_location(c->space, t->range, t->proc);
-  assert(best.location != KFD_UNDEFINED);       /* with XNACK on, every GPU has one of the two bits */
+  assert(best.location != KFD_UNDEFINED); /* with XNACK on, every GPU has one of the two bits */
   t->begin = now, t->faults = 1;
   uvm_tell(c->host, &(struct uvm_told){.kind = UVM_T_BATCH_BEGIN, .proc = t->proc, .begin = now, .end = now}, now);
   smi_fault(c, t, KFD_PAGE_FAULT_START, f->access >= UVM_A_WRITE ? 'W' : 'R', now);
@@ -153,7 +172,8 @@ static void handle(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   g->migrated = false;
   bool move = !uvm_host_places(c->host) || ask_place(c, t, f, &best, now);
   t->why = best.why;
-  if (move && (t->range->actual || best.location)) uvm__kfd_move(c, t, g->window, best.location, moved, now);
+  if (move && (t->range->actual || best.location))
+    uvm__kfd_move(c, t, g->window, best.location, moved, now);
   else {
     uvm__kfd_used(c, t, g->window, now);
     map_window(c, t, now);
@@ -173,8 +193,10 @@ static void scan(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
     uvm__kfd_lock(c, t, handle, now);
     return;
   }
-  if (g->dropped) replay(c, t, now);
-  else take(c, t, now);
+  if (g->dropped)
+    replay(c, t, now);
+  else
+    take(c, t, now);
 }
 
 void uvm__kfd_interrupt(struct uvm_core *c, uvm_proc gpu, uvm_ns now) {

@@ -3,7 +3,7 @@
 
 void uvm__kfd_plan_map(struct uvm_driver_task *t, struct uvm_block *b, uvm_proc p, const uvm_mask *pages) {
   struct uvm_step *st = uvm_plan_add(&t->plan, UVM_S_MAP, b, p, pages);
-  if (st) st->access = UVM_A_ATOMIC;            /* a writable entry: nothing traps atomics */
+  if (st) st->access = UVM_A_ATOMIC; /* a writable entry: nothing traps atomics */
 }
 
 uvm_mask uvm__kfd_plan_populate(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_block *b, const uvm_mask *pages) {

@@ -17,7 +17,7 @@ static void plan_unmap(struct uvm_core *c, struct uvm_driver_task *t, struct uvm
     uvm_mask m = *pages;
     uvm_mask_and(&m, uvm_block_mapped(c->space, b, p, UVM_MAP_READ));
     struct uvm_step *st = uvm_plan_add(&t->plan, UVM_S_UNMAP, b, p, &m);
-    if (st) st->access = UVM_A_PREFETCH;        /* nothing stays */
+    if (st) st->access = UVM_A_PREFETCH; /* nothing stays */
   }
 }
 
@@ -33,7 +33,8 @@ static void plan_to_vram(struct uvm_core *c, struct uvm_driver_task *t, struct u
 }
 
 /* The pages leave a GPU's node; the CPU finds them mapped again. */
-static void plan_to_ram(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_block *b, enum uvm_step_kind kind, uvm_node src, uvm_mask pages) {
+static void plan_to_ram(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_block *b, enum uvm_step_kind kind, uvm_node src,
+                        uvm_mask pages) {
   uvm_mask_and(&pages, uvm_block_resident(c->space, b, src));
   plan_unmap(c, t, b, &pages);
   uvm_plan_transfer(&t->plan, kind, b, t->proc, src, cpu_home(c), &pages, NULL, (enum uvm_cause)t->cause, NULL);
@@ -41,8 +42,10 @@ static void plan_to_ram(struct uvm_core *c, struct uvm_driver_task *t, struct uv
 }
 
 static void build_move(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_block *b, const uvm_mask *pages) {
-  if (t->move.to) plan_to_vram(c, t, b, pages);
-  else if (t->range->actual) plan_to_ram(c, t, b, UVM_S_MIGRATE, home(c, t->range->actual), *pages);
+  if (t->move.to)
+    plan_to_vram(c, t, b, pages);
+  else if (t->range->actual)
+    plan_to_ram(c, t, b, UVM_S_MIGRATE, home(c, t->range->actual), *pages);
 }
 
 /* -- buffer objects -- */
@@ -82,7 +85,8 @@ void uvm__kfd_used(struct uvm_core *c, struct uvm_driver_task *t, struct kfd_spa
     if (!k) continue;
     uvm_backing_move(c->space, k, UVM_L_USED, now);
     const struct uvm_block *b = uvm_block_find(r->alloc, uvm__kfd_offset(r->alloc, page));
-    uvm_tell(c->host, &(struct uvm_told){.kind = UVM_T_SERVICED, .backing = k, .block = b->id, .proc = t->proc, .begin = now, .end = now}, now);
+    uvm_tell(c->host, &(struct uvm_told){.kind = UVM_T_SERVICED, .backing = k, .block = b->id, .proc = t->proc, .begin = now, .end = now},
+             now);
   }
 }
 
@@ -90,8 +94,14 @@ void uvm__kfd_used(struct uvm_core *c, struct uvm_driver_task *t, struct kfd_spa
 
 static void smi_migrate(struct uvm_core *c, enum kfd_smi_id id, struct kfd_prange *r, struct kfd_span s, uint32_t from, uint32_t to,
                         enum kfd_trigger trigger, uvm_ns now) {
-  uvm__kfd_smi(c, (struct kfd_smi){.id = (uint8_t)id, .t = now, .pages = s, .from = from, .to = to, .prefetch = r->prefetch,
-                                   .preferred = r->preferred, .trigger = (int)trigger});
+  uvm__kfd_smi(c, (struct kfd_smi){.id = (uint8_t)id,
+                                   .t = now,
+                                   .pages = s,
+                                   .from = from,
+                                   .to = to,
+                                   .prefetch = r->prefetch,
+                                   .preferred = r->preferred,
+                                   .trigger = (int)trigger});
   if (id == KFD_MIGRATE_START) uvm__kfd_smi_unmap(c, r, s, KFD_U_MIGRATE, now);
 }
 
@@ -118,7 +128,7 @@ static void plan_eviction(struct uvm_core *c, struct uvm_driver_task *t, const s
     const struct uvm_piece *p = &k->pieces[i];
     plan_to_ram(c, t, p->block, UVM_S_EVICT, k->info.node, uvm_mask_range(p->first, p->first + p->pages));
   }
-  assert(t->plan.steps.n);                      /* an object without pages is freed when the last one leaves */
+  assert(t->plan.steps.n); /* an object without pages is freed when the last one leaves */
   t->plan.block = t->plan.steps.v[0].block;
 }
 
@@ -170,7 +180,7 @@ static void portion_moved(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns 
   if (m->to) uvm__kfd_used(c, t, m->portion, now);
   smi_migrate(c, KFD_MIGRATE_END, t->range, m->portion, m->from, m->to, (enum kfd_trigger)t->trigger, now);
   m->left.first = m->portion.last + 1;
-  uvm__kfd_sleep(c, t, next_portion, now);      /* not by calling: portions may be many */
+  uvm__kfd_sleep(c, t, next_portion, now); /* not by calling: portions may be many */
 }
 
 static void move_portion(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
@@ -205,14 +215,16 @@ static void next_portion(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns n
   uint64_t last = object_span(c, t->range, m->left.first).last;
   if (last < m->portion.last) m->portion.last = last;
   m->victim = 0;
-  if (m->to) find_room(c, t, now);
-  else move_portion(c, t, now);
+  if (m->to)
+    find_room(c, t, now);
+  else
+    move_portion(c, t, now);
 }
 
 static void leg(struct uvm_core *c, struct uvm_driver_task *t, struct kfd_span pages, uint32_t to, kfd_step *over, uvm_ns now) {
   struct kfd_move *m = &t->move;
   m->left = pages;
-  m->from = to ? 0 : t->range->actual, m->to = to;   /* what comes to VRAM comes from system memory */
+  m->from = to ? 0 : t->range->actual, m->to = to; /* what comes to VRAM comes from system memory */
   m->over = over;
   next_portion(c, t, now);
 }
@@ -225,9 +237,12 @@ static void arrived(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
 static void emptied(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   struct kfd_move *m = &t->move;
   m->failed = t->range->actual && !--m->tries;
-  if (m->failed) m->after(c, t, now);
-  else if (t->range->actual) leg(c, t, t->range->pages, 0, emptied, now);
-  else leg(c, t, m->pages, m->final, arrived, now);
+  if (m->failed)
+    m->after(c, t, now);
+  else if (t->range->actual)
+    leg(c, t, t->range->pages, 0, emptied, now);
+  else
+    leg(c, t, m->pages, m->final, arrived, now);
 }
 
 void uvm__kfd_move(struct uvm_core *c, struct uvm_driver_task *t, struct kfd_span pages, uint32_t to, kfd_step *after, uvm_ns now) {
@@ -237,7 +252,10 @@ void uvm__kfd_move(struct uvm_core *c, struct uvm_driver_task *t, struct kfd_spa
   m->failed = false;
   m->pages = pages, m->final = to;
   m->tries = uvm__kfd(c)->retries_to_ram;
-  if (!to && !actual) after(c, t, now);
-  else if (to && actual && to != actual) leg(c, t, t->range->pages, 0, emptied, now);
-  else leg(c, t, pages, to, arrived, now);
+  if (!to && !actual)
+    after(c, t, now);
+  else if (to && actual && to != actual)
+    leg(c, t, t->range->pages, 0, emptied, now);
+  else
+    leg(c, t, pages, to, arrived, now);
 }

@@ -9,7 +9,7 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 /* -- pure -- */
 
 uint64_t uvm__kfd_max_pages(uint64_t vram_bytes) {
-  uint64_t pages = vram_bytes >> 17, max = 1ull << 9;   /* 1/32 of VRAM, between 2 MiB and 1 GiB, a power of two */
+  uint64_t pages = vram_bytes >> 17, max = 1ull << 9; /* 1/32 of VRAM, between 2 MiB and 1 GiB, a power of two */
   while (max < 1ull << 18 && max * 2 <= pages) max *= 2;
   return max;
 }
@@ -21,9 +21,13 @@ static struct kfd_span granule(uint64_t page, uint8_t granularity) {
   return (struct kfd_span){first, first + (1ull << granularity) - 1};
 }
 
-static struct kfd_span meet(struct kfd_span a, struct kfd_span b) { return (struct kfd_span){most(a.first, b.first), least(a.last, b.last)}; }
+static struct kfd_span meet(struct kfd_span a, struct kfd_span b) {
+  return (struct kfd_span){most(a.first, b.first), least(a.last, b.last)};
+}
 
-struct kfd_span uvm__kfd_window(const struct kfd_prange *r, uint64_t page) { return meet(granule(page, r->granularity), r->pages); }
+struct kfd_span uvm__kfd_window(const struct kfd_prange *r, uint64_t page) {
+  return meet(granule(page, r->granularity), r->pages);
+}
 
 struct kfd_span uvm__kfd_unregistered(uint64_t page, struct kfd_span vma, struct kfd_span gap, uint8_t granularity) {
   return meet(granule(page, granularity), meet(vma, gap));
@@ -33,7 +37,7 @@ bool uvm__kfd_same_hive(const struct uvm_space *s, uvm_proc a, uvm_proc b) { ret
 
 uint32_t uvm__kfd_location(const struct uvm_space *s, uvm_node n) {
   for (uvm_proc p = 0; p < s->topology.nprocs; p++)
-    if (s->procs[p].home == n) return p;        /* the CPU first: an APU's memory is system memory */
+    if (s->procs[p].home == n) return p; /* the CPU first: an APU's memory is system memory */
   return 0;
 }
 
@@ -53,7 +57,7 @@ uint32_t uvm__kfd_prefetch_location(const struct uvm_space *s, const struct kfd_
   uvm_proc to = (uvm_proc)r->prefetch;
   if (s->procs[to].apu) return 0;
   for (uvm_proc p = 1; p < s->topology.nprocs; p++)
-    if (r->in_place >> p & 1 && !uvm__kfd_same_hive(s, p, to)) return 0;   /* who may map it could not reach it there */
+    if (r->in_place >> p & 1 && !uvm__kfd_same_hive(s, p, to)) return 0; /* who may map it could not reach it there */
   return to;
 }
 
@@ -84,8 +88,10 @@ static size_t index_of(const struct kfd_ranges *g, uint64_t page) {
   size_t lo = 0, hi = g->v.n;
   while (lo < hi) {
     size_t mid = lo + (hi - lo) / 2;
-    if (g->v.v[mid]->pages.last >= page) hi = mid;
-    else lo = mid + 1;
+    if (g->v.v[mid]->pages.last >= page)
+      hi = mid;
+    else
+      lo = mid + 1;
   }
   return lo;
 }
@@ -190,7 +196,8 @@ static void split_at(struct uvm_core *c, struct uvm_alloc *a, uint64_t page) {
   memset(&upper->quiet, 0, sizeof upper->quiet);
   upper->pages.first = page;
   size_quiet(c, upper);
-  for (uint64_t p = page; p <= upper->pages.last; p = granule(p, r->granularity).last + 1) *uvm__kfd_quiet(upper, p) = *uvm__kfd_quiet(r, p);
+  for (uint64_t p = page; p <= upper->pages.last; p = granule(p, r->granularity).last + 1)
+    *uvm__kfd_quiet(upper, p) = *uvm__kfd_quiet(r, p);
   r->pages.last = page - 1;
   insert(g, i + 1, upper);
   r->vram_pages = vram_pages(c, r), upper->vram_pages = vram_pages(c, upper);

@@ -25,7 +25,7 @@ size_t uvm_smi_format(const struct kfd_smi *e, bool restore_nul, char out[static
   int n = snprintf(out, KFD_SMI_MAX, "%x %llu -%u ", (unsigned)e->id, (unsigned long long)e->t, e->pid);
   n += arguments(e, out + n, KFD_SMI_MAX - (size_t)n);
   assert(n > 0 && n < KFD_SMI_MAX);
-  if (e->id == KFD_QUEUE_RESTORE && !e->mark && !restore_nul) n--;   /* the argument of %c was 0 and was printed as a byte */
+  if (e->id == KFD_QUEUE_RESTORE && !e->mark && !restore_nul) n--; /* the argument of %c was 0 and was printed as a byte */
   out[n++] = '\n';
   return (size_t)n;
 }
@@ -39,7 +39,7 @@ void uvm__kfd_smi(struct uvm_core *c, struct kfd_smi e) {
   struct kfd_state *s = uvm__kfd(c);
   char line[KFD_SMI_MAX];
   if (!s->sink) return;
-  e.pid = 1;                                    /* one process a run */
+  e.pid = 1; /* one process a run */
   size_t n = uvm_smi_format(&e, s->restore_nul, line);
   s->sink(s->sink_ctx, line, n);
 }

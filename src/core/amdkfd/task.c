@@ -5,8 +5,10 @@
 struct uvm_driver_task *uvm__kfd_task(struct uvm_core *c, enum uvm_context context, enum uvm_cause cause, uvm_proc proc) {
   struct kfd_state *s = uvm__kfd(c);
   struct uvm_driver_task *t = s->spare;
-  if (t) s->spare = t->next;
-  else UVM_PUSH(&s->tasks) = t = uvm_mem(sizeof *t);
+  if (t)
+    s->spare = t->next;
+  else
+    UVM_PUSH(&s->tasks) = t = uvm_mem(sizeof *t);
   t->context = (uint8_t)context, t->cause = (uint8_t)cause, t->proc = proc;
   t->why = KFD_WHY_NONE, t->faults = 0;
   return t;
@@ -35,8 +37,10 @@ void uvm__kfd_lock(struct uvm_core *c, struct uvm_driver_task *t, kfd_step *then
     return;
   }
   t->next = NULL;
-  if (s->last_waiting) s->last_waiting->next = t;
-  else s->first_waiting = t;
+  if (s->last_waiting)
+    s->last_waiting->next = t;
+  else
+    s->first_waiting = t;
   s->last_waiting = t;
 }
 
@@ -113,7 +117,7 @@ static void sweep_on(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) 
   struct kfd_sweep *w = &t->sweep;
   while (w->pages.first <= w->pages.last) {
     struct kfd_part p = uvm__kfd_part(c->space, w->alloc, w->pages);
-    if (p.block->busy_until) {                  /* a first touch by the CPU, which needs no lock */
+    if (p.block->busy_until) { /* a first touch by the CPU, which needs no lock */
       uvm__kfd_sleep(c, t, sweep_on, p.block->busy_until > now ? p.block->busy_until : now);
       return;
     }
@@ -130,8 +134,8 @@ static void sweep_on(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) 
   w->after(c, t, now);
 }
 
-void uvm__kfd_sweep(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_alloc *a, struct kfd_span pages, kfd_build *build, kfd_step *after,
-                    uvm_ns now) {
+void uvm__kfd_sweep(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_alloc *a, struct kfd_span pages, kfd_build *build,
+                    kfd_step *after, uvm_ns now) {
   t->sweep.alloc = a, t->sweep.pages = pages, t->sweep.build = build, t->sweep.after = after;
   sweep_on(c, t, now);
 }

@@ -1,0 +1,106 @@
+/* What the tests of the amdkfd driver share: its world, what they do to it and what they look at. Pages are absolute, as in
+ * the specification. */
+#ifndef UVM_AMDKFD_FIXTURE_H
+#define UVM_AMDKFD_FIXTURE_H
+#include "core/amdkfd/amdkfd.h"
+#include "tests/unit/driver_fixture.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+#define MS 1000000ull
+
+static char smi[8192]; /* every event's line, without its time and process */
+
+static inline void hear(void *ctx, const char *line, size_t bytes) {
+  (void)ctx;
+  char id[4], rest[KFD_SMI_MAX];
+  assert_int_equal(sscanf(line, "%3s %*s -%*u %95[^\n]", id, rest), 2);
+  assert_int_equal(line[bytes - 1], '\n');
+  snprintf(smi + strlen(smi), sizeof smi - strlen(smi), "%s %s\n", id, rest);
+}
+
+static inline void open_world(struct world *w, uint64_t vram) {
+  world_open(w, &uvm_driver_amdkfd, vram, NULL, 0);
+  smi[0] = 0;
+}
+
+static inline void start(struct world *w) {
+  world_start(w);
+  uvm_smi_listen(&w->c, hear, NULL);
+}
+
+static inline struct uvm_alloc *alloc_pages(struct world *w, uint64_t first, uint64_t end) {
+  return managed(w->c.space, first * UVM_PAGE, (end - first) * UVM_PAGE);
+}
+
+/* The world of 2.4: a range [0x1000..0x8fff] on GPUs with 8 GiB, after option=value (NULL none). */
+static inline struct uvm_alloc *vector_world(struct world *w, const char *key, const char *value) {
+  open_world(w, 8 * GIB);
+  if (key) world_option(w, key, value);
+  start(w);
+  return alloc_pages(w, 0x1000, 0x9000);
+}
+
+static inline void gpu_fault(struct world *w, uvm_proc gpu, struct uvm_alloc *a, uint64_t page) {
+  world_ring(w, gpu, a, uvm__kfd_offset(a, page), UVM_A_WRITE);
+  world_run(w);
+}
+
+static inline void cpu_touch(struct world *w, struct uvm_alloc *a, uint64_t page) {
+  struct uvm_cpu_fault f = {.alloc = a, .offset = uvm__kfd_offset(a, page), .access = UVM_A_WRITE};
+  w->c.driver->cpu_fault(&w->c, &f, w->now);
+  world_run(w);
+}
+
+static inline void call(struct world *w, void (*op)(struct uvm_core *, const struct uvm_call *, uvm_ns), struct uvm_alloc *a,
+                        uint64_t first, uint64_t last, uvm_node node, uvm_proc proc, enum uvm_advice advice) {
+  struct uvm_call k = {.alloc = a,
+                       .offset = uvm__kfd_offset(a, first),
+                       .bytes = (last - first + 1) * UVM_PAGE,
+                       .node = node,
+                       .proc = proc,
+                       .advice = advice};
+  unsigned before = w->completed;
+  op(&w->c, &k, w->now);
+  world_run(w);
+  assert_int_equal(w->completed, before + 1);
+}
+
+static inline void prefetch(struct world *w, struct uvm_alloc *a, uint64_t first, uint64_t last, uvm_node to) {
+  call(w, w->c.driver->prefetch, a, first, last, to, GPU0, UVM_ADV_SET_READ_MOSTLY);
+}
+
+static inline void advise(struct world *w, struct uvm_alloc *a, uint64_t first, uint64_t last, enum uvm_advice advice, uvm_node node,
+                          uvm_proc proc) {
+  call(w, w->c.driver->advise, a, first, last, node, proc, advice);
+}
+
+static inline struct kfd_prange *range(struct world *w, struct uvm_alloc *a, uint64_t page) { return uvm__kfd_find(&w->c, a, page); }
+
+/* The range's VRAM pages and where they are, counted in the masks and as the driver counts them. */
+static inline void assert_vram(struct world *w, struct uvm_alloc *a, uint64_t page, uint32_t location, uint64_t pages) {
+  const struct kfd_prange *r = range(w, a, page);
+  uint64_t n = 0;
+  for (struct kfd_span left = r->pages; location && left.first <= left.last;) {
+    struct kfd_part p = uvm__kfd_part(w->c.space, a, left);
+    uvm_mask_and(&p.pages, uvm_block_resident(w->c.space, p.block, w->c.space->procs[location].home));
+    n += (uint64_t)uvm_mask_count(&p.pages);
+    left.first = p.next;
+  }
+  assert_int_equal(n, pages);
+  assert_int_equal(r->vram_pages, pages);
+  assert_int_equal(r->actual, location);
+}
+
+static inline uint64_t used(const struct world *w, uvm_node n) { return w->c.space->nodes[n].capacity - w->c.space->nodes[n].free; }
+
+static inline bool maps(struct world *w, uvm_proc p, struct uvm_alloc *a, uint64_t page) {
+  const struct uvm_block *b = uvm_block_find(a, uvm__kfd_offset(a, page));
+  return b && uvm_mask_test(uvm_block_mapped(w->c.space, b, p, UVM_MAP_WRITE), (int)(page % UVM_BLOCK_PAGES));
+}
+
+static inline void assert_smi(const char *lines) {
+  assert_string_equal(smi, lines);
+  smi[0] = 0;
+}
+#endif
