@@ -22,7 +22,7 @@ struct uvm_engine_event {
   struct uvm_alloc *alloc;                      /* FREEING: free it after the driver is told */
   struct uvm_driver_task *task;                 /* WAKE */
 };
-struct uvm_engine_config { struct uvm_core *core; struct uvm_machine *machine; uint64_t seed; };
+struct uvm_engine_config { struct uvm_core *core; struct uvm_machine *machine; uint64_t seed; const char *trace; };   /* trace: its name, for messages */
 struct uvm_engine;
 struct uvm_engine_ops {
   const char *name, *help;

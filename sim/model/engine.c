@@ -1,0 +1,107 @@
+/* The model engine: takes events off the queue and hands each to its owner, until the session is needed. */
+#include <assert.h>
+#include "model/model.h"
+
+void uvm__emit(struct uvm_engine *x, struct uvm_engine_event ev) {
+  ev.now = x->now;
+  UVM_PUSH(&x->outbox) = ev;
+}
+
+void uvm__at(struct uvm_engine *x, uvm_ns time, enum uvm__happening kind, uint32_t a, uint32_t b) {
+  assert(time >= x->now);
+  uvm__queue_push(&x->queue, (struct uvm__event){.time = time, .kind = (uint8_t)kind, .a = a, .b = b});
+}
+
+int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...) {
+  if (x->failed) return x->failed;
+  char text[900];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  return x->failed = uvm_fail(x->error, UVM_EINPUT, "%s:%lld: %s", x->trace ? x->trace : "trace", (long long)line, text);
+}
+
+static void interrupted(struct uvm_engine *x, struct uvm__device *d) {
+  d->armed = d->interrupting = false;
+  uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_INTERRUPT, .proc = d->proc});
+}
+
+static void happen(struct uvm_engine *x, const struct uvm__event *e) {
+  struct uvm__device *d = x->devices[e->a];
+  switch ((enum uvm__happening)e->kind) {
+  case UVM__HOST: uvm__host_run(x); break;
+  case UVM__OP: uvm__op_run(x, e->p); break;
+  case UVM__WARP: uvm__warp_turn(x, d, e->b); break;
+  case UVM__MISS: uvm__miss_arrived(x, d, e->b, e->c); break;
+  case UVM__WALK: uvm__walk_ended(x, d); break;
+  case UVM__REPLAY: uvm__retry(x, d); break;
+  case UVM__INTERRUPT: interrupted(x, d); break;
+  case UVM__COUNTERS:
+    d->noted = false;
+    uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_COUNTERS, .proc = d->proc});
+    break;
+  case UVM__WAKE: uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_WAKE, .task = e->p}); break;
+  }
+}
+
+/* -- the interface -- */
+
+static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e) {
+  x->error = e;
+  struct uvm__event event;
+  while (x->outbox_head == x->outbox.n && !x->failed) {
+    x->outbox_head = x->outbox.n = 0;
+    if (!uvm__queue_pop(&x->queue, &event))
+      return uvm_fail(e, UVM_EENV, "nothing is left to happen, but the trace is not through: the driver forgot an access or a call");
+    assert(event.time >= x->now);
+    x->now = event.time;
+    happen(x, &event);
+  }
+  if (x->failed) return x->failed;
+  *ev = x->outbox.v[x->outbox_head++];
+  return 1;
+}
+
+static int feed(struct uvm_engine *x, const struct uvm_trace_record *r, struct uvm_error *e) {
+  x->error = e;
+  return uvm__host_feed(x, r);
+}
+
+static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out, struct uvm_error *e) {
+  (void)e;
+  struct uvm_engine *x = uvm_mem(sizeof *x);
+  x->core = c->core;
+  x->machine = c->machine;
+  x->trace = c->trace;
+  x->host.last_gpu = c->machine->nprocs > 1;
+  for (uvm_proc p = 0; p < c->machine->nprocs; p++) x->devices[p] = uvm__device_create(c->machine, p);
+  x->host.state = UVM__PAUSING;
+  uvm__at(x, 0, UVM__HOST, 0, 0);
+  *out = x;
+  return 0;
+}
+
+static void close_model(struct uvm_engine *x) {
+  uvm__streams_close(x);
+  for (uvm_proc p = 0; p < x->machine->nprocs; p++) uvm__device_destroy(x->devices[p]);
+  for (size_t i = 0; i < x->host.sections.n; i++) uvm_mem_free(x->host.sections.v[i].name);
+  uvm_mem_free(x->host.sections.v);
+  uvm_mem_free(x->outbox.v);
+  uvm_mem_free(x->queue.heap.v);
+  uvm_mem_free(x);
+}
+
+static uvm_ns now(const struct uvm_engine *x) { return x->now; }
+
+const struct uvm_engine_ops uvm_engine_model = {
+    .name = "model",
+    .help = "virtual time: an event queue with SMs, warps, faults, copy engines and links",
+    .capabilities = UVM_CAN_ACCESS | UVM_CAN_COUNTERS | UVM_CAN_FAULTS | UVM_CAN_PREFETCH | UVM_CAN_ADVISE,
+    .open = open_model,
+    .hw = uvm__hw,
+    .feed = feed,
+    .next = next,
+    .now = now,
+    .close = close_model,
+};

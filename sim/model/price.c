@@ -1,0 +1,83 @@
+/* What plans and the driver's other work take. Steps are made true in order; a copy waits for its link. */
+#include "model/model.h"
+
+uvm_ns uvm__price(const struct uvm_engine *x, enum uvm_work w, uint64_t n) {
+  const struct uvm_costs *c = &x->machine->costs;
+  switch (w) {
+  case UVM_W_FETCH: return c->fetch_ns + n * c->raw_fault_ns;
+  case UVM_W_REPLAY: return c->replay_ns;
+  case UVM_W_RESTART: return c->restart_ns;
+  case UVM_W_CPU_SPURIOUS: return c->cpu_spurious_ns;
+  case UVM_W_CPU_NAP: return c->cpu_nap_ns;
+  case UVM_W_SKIP: return n * c->prefetch_skip_ns;
+  }
+  return 0;
+}
+
+static bool moves(const struct uvm_step *st) { return st->kind == UVM_S_MIGRATE || st->kind == UVM_S_DUPLICATE || st->kind == UVM_S_EVICT; }
+
+/* Separate runs of pages that come in, and pages. Faulted and prefetched pages side by side are one run. */
+static void count_moved(const struct uvm_plan *p, uint64_t *runs, uint64_t *pages) {
+  uvm_mask all = {{0}};
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (moves(&p->steps.v[i])) uvm_mask_or(&all, &p->steps.v[i].pages);
+  *pages = (uint64_t)uvm_mask_count(&all);
+  *runs = 0;
+  for (int a, b = 0; uvm_mask_run(&all, &a, &b);) ++*runs;
+}
+
+static bool untouched(const struct uvm_engine *x, const struct uvm_plan *p) {
+  uvm_mask populated = uvm_block_populated(x->core->space, p->block);
+  return uvm_mask_empty(&populated);
+}
+
+/* Before the first step. */
+static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
+  const struct uvm_costs *c = &x->machine->costs;
+  uint64_t runs, pages;
+  count_moved(p, &runs, &pages);
+  switch ((enum uvm_context)p->context) {
+  case UVM_X_GPU_FAULT: return c->block_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
+  case UVM_X_COUNTER: return c->counter_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
+  case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
+  case UVM_X_EVICT: return c->evict_ns;
+  case UVM_X_PREFETCH: case UVM_X_ADVISE: case UVM_X_UNPIN: case UVM_X_COPY: break;
+  }
+  return 0;
+}
+
+static uvm_ns map_price(const struct uvm_engine *x, const struct uvm_plan *p, const struct uvm_step *st, uint64_t pages) {
+  const struct uvm_costs *c = &x->machine->costs;
+  if (p->context == UVM_X_CPU_FAULT) return 0;  /* in the price of a page moved */
+  if (p->context != UVM_X_PREFETCH) return c->map_ns;
+  return st->proc ? c->prefetch_map_ns : pages * c->prefetch_back_map_page_ns;
+}
+
+static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct uvm_step *st, uvm_ns now) {
+  const struct uvm_costs *c = &x->machine->costs;
+  uint64_t pages = (uint64_t)uvm_mask_count(&st->pages);
+  bool to_cpu = st->dst == x->machine->procs[0].home;
+  st->begin = now;
+  switch ((enum uvm_step_kind)st->kind) {
+  case UVM_S_POPULATE: return now + pages * (to_cpu ? c->cpu_populate_page_ns : c->populate_page_ns);
+  case UVM_S_COLLAPSE: return now + pages * c->revoke_page_ns;
+  case UVM_S_UNMAP: return now + (st->revoked ? c->map_ns : 0);
+  case UVM_S_MAP: return now + map_price(x, p, st, pages);
+  case UVM_S_MIGRATE: case UVM_S_DUPLICATE: case UVM_S_EVICT: break;
+  }
+  uint64_t fixed = c->transfer_ns + (p->context == UVM_X_PREFETCH ? c->prefetch_block_ns : 0);
+  struct uvm_reservation r = uvm_machine_reserve(x->machine, st->src, st->dst, now, pages * UVM_PAGE, fixed);
+  st->begin = r.begin;
+  return r.end + (p->context == UVM_X_CPU_FAULT ? pages * c->cpu_page_ns : 0);
+}
+
+uvm_ns uvm__execute(struct uvm_engine *x, struct uvm_plan *p, uvm_ns now) {
+  p->begin = now;
+  uvm_ns at = now + opening(x, p);
+  for (size_t i = 0; i < p->steps.n; i++) {
+    struct uvm_step *st = &p->steps.v[i];
+    st->done = st->pages;
+    at = st->end = make_true(x, p, st, at);
+  }
+  return p->end = at;
+}

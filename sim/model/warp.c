@@ -1,0 +1,98 @@
+/* A warp's way: steps, parts of a step, pages of a part. Mapped pages pass by runs; a miss stalls the warp once it has issued
+ * all it may. On the CPU a warp is a thread: one access at a time, and a miss is a trap. */
+#include <assert.h>
+#include "model/model.h"
+
+static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Time: a GPU's memories answer one byte after the other; a thread just takes so long. */
+static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__look *look, bool writing, uint64_t bytes,
+                uint64_t count) {
+  if (w->kernel->has_ns) return;
+  if (!d->proc) {
+    w->ready_ps += look->run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
+    return;
+  }
+  uint64_t *free_ps = &d->memory_ps[look->node];
+  double a_byte = writing ? d->store_ps[look->node] : d->load_ps[look->node];
+  *free_ps = max_u64(*free_ps, x->now * 1000) + (uint64_t)((double)bytes * a_byte);
+  w->ready_ps = max_u64(w->ready_ps, *free_ps);
+}
+
+void uvm__hit(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__touch *t, const struct uvm__look *look) {
+  struct uvm__record *r = t->record;
+  uint64_t bytes = uvm__bytes_in(r, t->k, t->m, t->page, t->page + look->run);
+  uint64_t count = uvm__elements_in(r, t->k, t->m, t->page, t->page + look->run);
+  pay(x, d, w, look, t->writing, bytes, count);
+  if (look->node != x->machine->procs[d->proc].home) {
+    r->remote += bytes;
+    if (d->proc) uvm__count_remote(x, d, r->alloc, t->page, look->run);
+  }
+  uvm__tell_hits(x, d->proc, r->alloc, t->page, look->run, uvm__access_of(r->op, t->writing), count);
+}
+
+static void trap(struct uvm_engine *x, uint32_t w, const struct uvm__record *r, uint64_t page, bool writing) {
+  struct uvm_cpu_fault f = {.alloc = r->alloc, .offset = page * UVM_PAGE, .access = writing ? UVM_A_WRITE : UVM_A_READ, .thread = w + 1, .line = r->line};
+  uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_CPU_FAULT, .fault = f});
+}
+
+/* A thread's traps tell no atomics from writes, so that is what it needs. */
+static uint8_t access_at(const struct uvm__device *d, const struct uvm__record *r, bool writing) {
+  uint8_t access = uvm__access_of(r->op, writing);
+  return !d->proc && access == UVM_A_ATOMIC ? UVM_A_WRITE : access;
+}
+
+/* Touches the cursor's page and what follows alike. False: the warp cannot go on now. */
+static bool touch(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
+  struct uvm__warp *w = &d->warps.v[index];
+  struct uvm__cursor *c = &w->at;
+  struct uvm__record *r = &w->kernel->records.v[c->record];
+  struct uvm__look look;
+  if (uvm__look(x, d->proc, r->alloc, c->page, c->last, access_at(d, r, c->writing), r->line, &look)) return false;
+  if (look.hit) {
+    uvm__hit(x, d, w, &(struct uvm__touch){r, c->k, c->m, c->page, c->writing}, &look);
+    if (w->trapped) uvm__tell_stall(x, 0, w->stall_since, r->line);
+    w->trapped = false;
+    c->page += look.run;
+    return true;
+  }
+  if (d->proc) return uvm__fault(x, d, index) ? c->page++, true : false;
+  if (!w->trapped) w->stall_since = x->now;
+  w->trapped = true;
+  return trap(x, index, r, c->page, c->writing), false;
+}
+
+static void end_step(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
+  struct uvm__warp *w = &d->warps.v[index];
+  uvm_ns at = x->now + w->kernel->step_ns;
+  if (d->proc) at = max_u64(at, w->ready_ps / 1000);
+  else at += w->ready_ps / 1000, w->ready_ps %= 1000;
+  w->paced = true;
+  uvm__at(x, at, UVM__WARP, d->proc, index);
+}
+
+void uvm__warp_run(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
+  struct uvm__warp *w = &d->warps.v[index];
+  struct uvm__cursor *c = &w->at;
+  for (;;) {
+    if (c->fence && w->outstanding) return;
+    c->fence = false;
+    if (c->page <= c->last) {
+      if (!touch(x, d, index)) return;
+    } else if (c->open && uvm__next_pages(&w->kernel->records.v[c->record], c)) {
+      continue;
+    } else if (!uvm__next_part(w->kernel, &w->lanes, c)) {
+      if (!w->outstanding) end_step(x, d, index);
+      return;
+    }
+  }
+}
+
+void uvm__warp_turn(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
+  struct uvm__warp *w = &d->warps.v[index];
+  if (w->paced) {
+    w->paced = false;
+    if (!uvm__next_step(w->kernel, &w->lanes, &w->at)) return uvm__warp_ended(x, d, index);
+  }
+  uvm__warp_run(x, d, index);
+}
