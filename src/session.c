@@ -211,14 +211,15 @@ static int check_processor(struct session *s, const struct uvm_trace_record *r) 
 
 static int feed(struct session *s) {
   struct uvm_trace_record r;
-  int rc = uvm_trace_next(s->trace, &r, s->error);
-  if (rc < 0) return rc;
-  if (rc && r.op == UVM_TR_PROCESSOR && (rc = check_processor(s, &r))) return rc;
+  int more = uvm_trace_next(s->trace, &r, s->error);
+  if (more < 0) return more;
+  int rc = more && r.op == UVM_TR_PROCESSOR ? check_processor(s, &r) : 0;
+  if (rc) return rc;
   if (s->config->progress) {
     uint64_t total, done = uvm_trace_position(s->trace, &total);
     s->config->progress(s->config->progress_ctx, done, total);
   }
-  return s->ops->feed(s->engine, rc ? &r : NULL, s->error);
+  return s->ops->feed(s->engine, more ? &r : NULL, s->error);
 }
 
 /* Bytes of the allocation resident away from the CPU's memory. */
