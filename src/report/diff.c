@@ -3,7 +3,8 @@
 #include "report/table.h"
 
 #define KIND(k) (1u << (k))
-/* What makes two rows the same decision. A batch's `value` counts duplicates, which depend on time; a throttled processor is in src. */
+/* What makes two rows the same decision, besides kind and place. A batch's `value` counts duplicates, which depend on time, and a
+ * recorded fault's access is the instruction's doing, which a trace need not know. */
 enum { BY_VALUE = 1, BY_FLAGS = 2, BY_SRC = 4, BY_DST = 8 };
 static const struct {
   const char *name;
@@ -11,8 +12,8 @@ static const struct {
   bool ours;
   uint8_t by;
 } streams[UVM_DIFF_STREAMS] = {
-    {"CPU faults", KIND(UVM_ROW_CPU_FAULT), false, BY_FLAGS},
-    {"GPU fault batches", KIND(UVM_ROW_GPU_FAULT), false, BY_FLAGS},
+    {"CPU faults", KIND(UVM_ROW_CPU_FAULT), false, 0},
+    {"GPU fault batches", KIND(UVM_ROW_GPU_FAULT), false, 0},
     {"transfers to GPUs", KIND(UVM_ROW_H2D), false, BY_VALUE | BY_FLAGS},
     {"transfers to the CPU", KIND(UVM_ROW_D2H), false, BY_VALUE | BY_FLAGS},
     {"transfers between GPUs", KIND(UVM_ROW_D2D), false, BY_VALUE | BY_FLAGS | BY_SRC | BY_DST},

@@ -1,8 +1,23 @@
-/* What the numbers of a run mean, and what to try next. Each finding looks at one cause and says nothing when it does not
- * apply; all say what the numbers show, not what they might. */
+/* What the numbers of a run mean, and what to try next. Each finding looks at one cause and says nothing when it does not apply; all
+ * say what the numbers show, not what they might. */
 #include <inttypes.h>
 #include "report/summary.h"
 #include "report/table.h"
+
+struct text {
+  char s[2048];
+  size_t n;
+};
+
+static void say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct text *t, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(t->s + t->n, sizeof t->s - t->n, fmt, ap);
+  va_end(ap);
+  t->n += (size_t)n;
+  if (t->n >= sizeof t->s) t->n = sizeof t->s - 1; /* a label may be long; the text ends there */
+}
 
 static double share(uint64_t part, uint64_t of) { return of ? 100.0 * (double)part / (double)of : 0; }
 
@@ -16,93 +31,119 @@ static const struct uvm_alloc_metrics *worst(const struct uvm_metrics *m, size_t
   }
   return best;
 }
+#define WORST(s, counter) worst((s)->metrics, offsetof(struct uvm_counters, counter))
+
+/* The GPU that most of an allocation went to. */
+static const char *receiver(const struct uvm_metrics *m, const struct uvm_alloc_metrics *a) {
+  unsigned best = 1;
+  for (unsigned p = 2; p < m->places.nprocs; p++)
+    if (a->procs[p].bytes_in > a->procs[best].bytes_in) best = p;
+  return uvm_places_proc(&m->places, (uvm_proc)best);
+}
 
 /* Stalls are summed over processors that overlap, so they are compared with the run's time only as an order of size. */
-static bool tell_faults(const struct uvm_summary *s, FILE *f) {
+static void tell_faults(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, gpu_faults));
-  char size[24], ns[24];
-  if (!a || !c->fault_batches || !s->run->sim_ns) return false;
-  fprintf(f, "* GPUs waited %s for page faults, %.0f %% of the run: %" PRIu64 " batches.", uvm_ns_text(c->fault_stall_ns, ns),
-          share(c->fault_stall_ns, s->run->sim_ns), c->fault_batches);
-  if (c->h2d_bytes && share(c->fault_stall_ns, s->run->sim_ns) >= 5)
-    fprintf(f,
-            " Prefetching %s (%s) before the kernel that needs it moves the same bytes in large copies without these faults:\n"
-            "  put `prefetch gpu0 %s 0 %" PRIu64 "` in the trace and replay it again.",
-            a->label, uvm_size_text(a->bytes, size), a->id, a->bytes);
-  fputc('\n', f);
-  return true;
+  const struct uvm_alloc_metrics *a = WORST(s, h2d_bytes);
+  char size[24], ns[24], n[32];
+  double stalled = share(c->fault_stall_ns, s->run->sim_ns);
+  if (!c->fault_batches) return;
+  say(t, "GPUs waited %s for page faults, %.0f %% of the run, in %s batches.", uvm_ns_text(c->fault_stall_ns, ns), stalled,
+      uvm_count_text(c->fault_batches, n));
+  if (!a || stalled < 5 || a->c.thrashing_pages || c->evictions) return;
+  say(t,
+      " Prefetching %s (%s) before the kernel that needs it moves the same bytes in large copies, without these faults: put `prefetch "
+      "%s %s 0 %" PRIu64 "` there in the trace and replay it again.",
+      a->label, uvm_size_text(a->bytes, size), receiver(s->metrics, a), a->id, a->bytes);
 }
 
-static bool tell_eviction(const struct uvm_summary *s, FILE *f) {
+static void tell_eviction(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  char out[24], capacity[24];
-  if (!c->evictions) return false;
-  fprintf(f, "* Memory was full: %" PRIu64 " evictions moved %s out of %s of GPU memory", c->evictions,
-          uvm_size_text(c->evicted_bytes, out), uvm_size_text(s->run->gpu_capacity, capacity));
-  if (c->h2d_bytes) fprintf(f, ", %.0f %% of what had come in", share(c->evicted_bytes, c->h2d_bytes));
-  fputs(".\n  Compare evictors (--evict), or give it more (--gpu-memory) to see what fitting would save.\n", f);
-  return true;
+  char out[24], capacity[24], n[32];
+  if (!c->evictions) return;
+  say(t, "Memory was full: %s evictions moved %s out of %s of GPU memory", uvm_count_text(c->evictions, n),
+      uvm_size_text(c->evicted_bytes, out), uvm_size_text(s->run->gpu_capacity, capacity));
+  if (c->h2d_bytes) say(t, ", %.0f %% of what had come in", share(c->evicted_bytes, c->h2d_bytes));
+  say(t, ". Compare evictors (--evict), or give it more (--gpu-memory) to see what fitting would save.");
 }
 
-static bool tell_thrashing(const struct uvm_summary *s, FILE *f) {
+static void tell_thrashing(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, thrashing_pages));
-  if (!a) return false;
-  fprintf(f,
-          "* Pages went back and forth: %" PRIu64 " were marked as thrashing, most of them (%" PRIu64 ") in %s; %" PRIu64
-          " were held back for a "
-          "while, %" PRIu64 " mapped remotely.\n  If one side uses %s more, tell the driver: `advise set_preferred_location` there and "
-          "`advise set_accessed_by` for the other.\n",
-          c->thrashing_pages, a->c.thrashing_pages, a->label, c->throttles, c->remote_maps, a->label);
-  return true;
+  const struct uvm_alloc_metrics *a = WORST(s, thrashing_pages);
+  char n[32], in[32];
+  if (!a) return;
+  say(t,
+      "Pages went back and forth: they were marked as thrashing %s times, %s of them in %s; a processor was held back %" PRIu64
+      " times and "
+      "%" PRIu64
+      " pages were mapped remotely. If one side uses %s more, tell the driver: `advise set_preferred_location` there and `advise "
+      "set_accessed_by` for the other.",
+      uvm_count_text(c->thrashing_pages, n), uvm_count_text(a->c.thrashing_pages, in), a->label, c->throttles, c->remote_maps, a->label);
 }
 
-static bool tell_round_trips(const struct uvm_summary *s, FILE *f) {
+static bool gpu_writes(const struct uvm_metrics *m, const struct uvm_alloc_metrics *a) {
+  uint64_t n = 0;
+  for (unsigned p = 1; p < m->places.nprocs; p++) n += a->procs[p].writes + a->procs[p].atomics;
+  return n > 0;
+}
+
+static void tell_round_trips(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, d2h_bytes));
+  const struct uvm_alloc_metrics *a = WORST(s, d2h_bytes);
   uint64_t back = c->d2h_bytes > c->evicted_bytes ? c->d2h_bytes - c->evicted_bytes : 0;
   char size[24], out[24];
-  if (!a || !back || back < c->h2d_bytes / 10) return false;
-  fprintf(f, "* %s came back to the CPU because the CPU touched it (or it was prefetched back); most (%s) is %s.",
-          uvm_size_text(back, size), uvm_size_text(a->c.d2h_bytes, out), a->label);
-  if (a->procs[0].reads && !a->procs[0].writes)
-    fprintf(f, " The CPU only reads it: `advise set_read_mostly` would let both sides keep a copy, if the GPU seldom writes it.");
-  fputc('\n', f);
-  return true;
+  if (!a || !back || back < c->h2d_bytes / 10) return;
+  say(t, "%s went to the CPU because it touched it or asked for it, most of it (%s) from %s.", uvm_size_text(back, size),
+      uvm_size_text(a->c.d2h_bytes, out), a->label);
+  if (!gpu_writes(s->metrics, a) && a->c.h2d_bytes)
+    say(t, " The GPU only reads it: `advise set_read_mostly`, once the CPU has filled it, lets both sides keep a copy.");
 }
 
-static bool tell_revocations(const struct uvm_summary *s, FILE *f) {
+static void tell_duplication(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, revocations));
-  char size[24];
-  if (!a || !c->duplicated_bytes) return false;
-  fprintf(f,
-          "* %s was duplicated for reading, and %" PRIu64
-          " pages lost a permission or a copy again, most in %s: a write to a duplicated page is "
-          "dear.\n  Unset read_mostly before the phase that writes it.\n",
-          uvm_size_text(c->duplicated_bytes, size), c->revocations, a->label);
-  return true;
+  const struct uvm_alloc_metrics *a = WORST(s, revocations);
+  char size[24], n[32];
+  if (!a || !c->duplicated_bytes) return;
+  say(t,
+      "%s was duplicated for reading, and %s pages lost a permission again, most of them in %s: a write to a duplicated page is dear. "
+      "Unset "
+      "read_mostly before the phase that writes it.",
+      uvm_size_text(c->duplicated_bytes, size), uvm_count_text(c->revocations, n), a->label);
 }
 
-static bool tell_remote(const struct uvm_summary *s, FILE *f) {
-  const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = worst(s->metrics, offsetof(struct uvm_counters, remote_bytes));
+static void tell_remote(const struct uvm_summary *s, struct text *t) {
+  const struct uvm_alloc_metrics *a = WORST(s, remote_bytes);
   char size[24];
-  if (!a) return false;
-  fprintf(f, "* %s crossed a link without the page moving, most of it in %s. That pays when a page is touched once or seldom.\n",
-          uvm_size_text(c->remote_bytes, size), a->label);
-  return true;
+  if (!a) return;
+  say(t, "%s crossed a link without the page moving, most of it in %s. That pays for pages touched once or seldom.",
+      uvm_size_text(s->metrics->total.remote_bytes, size), a->label);
+}
+
+static void tell_nothing(const struct uvm_summary *s, struct text *t) {
+  const struct uvm_counters *c = &s->metrics->total;
+  if (c->fault_batches || c->evictions || c->d2h_bytes || c->remote_bytes) return;
+  say(t, "No GPU fault, nothing that came back, nothing evicted: page migration costs this program nothing here.");
+}
+
+/* Commands worth typing: a page's story, and the first decision that another policy takes otherwise. */
+static void tell_next(const struct uvm_summary *s, FILE *f) {
+  const struct uvm_alloc_metrics *a = WORST(s, thrashing_pages);
+  if (!a) a = WORST(s, gpu_faults);
+  if (!a) a = WORST(s, cpu_faults);
+  if (!a || !strcmp(s->trace, "-")) return;
+  fprintf(f, "Next\n  uvmsim why %s --alloc %u --page 0\n  uvmsim diff %s --prefetch-b none\n", s->trace, a->number, s->trace);
 }
 
 void uvm_text_meaning(const struct uvm_summary *s, FILE *f) {
-  static bool (*const findings[])(const struct uvm_summary *, FILE *) = {tell_faults,      tell_eviction,    tell_thrashing,
-                                                                         tell_round_trips, tell_revocations, tell_remote};
-  bool any = false;
+  static void (*const findings[])(const struct uvm_summary *, struct text *) = {
+      tell_faults, tell_eviction, tell_thrashing, tell_round_trips, tell_duplication, tell_remote, tell_nothing};
   fputs("What it means\n", f);
-  for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) any |= findings[i](s, f);
-  if (!any) fputs("* No GPU fault, no page that came back, nothing evicted: page migration costs this program nothing here.\n", f);
-  fputs("One page's story: uvmsim why TRACE --alloc N --page P. Another policy's first different decision: uvmsim diff TRACE --prefetch-b "
-        "none.\n",
-        f);
+  for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) {
+    struct text t = {.n = 0};
+    findings[i](s, &t);
+    if (!t.n) continue;
+    fputs("* ", f);
+    uvm_wrap(f, t.s, 2, 2);
+  }
+  tell_next(s, f);
 }

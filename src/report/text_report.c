@@ -21,58 +21,53 @@ static void print_head(const struct uvm_summary *s, FILE *f) {
 
 /* -- totals -- */
 
-/* A line of the totals: nothing is printed for what did not happen. */
-static void line(struct uvm_table *t, const char *name, uint64_t n, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-static void line(struct uvm_table *t, const char *name, uint64_t n, const char *fmt, ...) {
-  char count[32], text[256];
+/* A line of the totals: nothing is printed for what did not happen (n 0). */
+static void line(struct uvm_table *t, const char *name, uint64_t n, enum uvm_unit unit, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+static void line(struct uvm_table *t, const char *name, uint64_t n, enum uvm_unit unit, const char *fmt, ...) {
+  char value[32], text[256];
   if (!n) return;
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   uvm_table_cell(t, "%s", name);
-  uvm_table_cell(t, "%s", uvm_count_text(n, count));
+  uvm_table_cell(t, "%s",
+                 unit == UVM_BYTES  ? uvm_size_text(n, value)
+                 : unit == UVM_TIME ? uvm_ns_text(n, value)
+                                    : uvm_count_text(n, value));
   uvm_table_cell(t, "%s", text);
 }
 
-static void size_line(struct uvm_table *t, const char *name, uint64_t bytes, const char *detail) {
-  char size[24];
-  if (!bytes) return;
-  uvm_table_cell(t, "%s", name);
-  uvm_table_cell(t, "%s", uvm_size_text(bytes, size));
-  uvm_table_cell(t, "%s", detail);
-}
-
 static void copies_line(struct uvm_table *t, const char *name, uint64_t bytes, uint64_t copies) {
-  char count[32], size[24], detail[128];
+  char count[32], size[24];
   if (!copies) return;
-  snprintf(detail, sizeof detail, "in %s %s of %s on average", uvm_count_text(copies, count), copies == 1 ? "copy" : "copies",
-           uvm_size_text(bytes / copies, size));
-  size_line(t, name, bytes, detail);
+  line(t, name, bytes, UVM_BYTES, "in %s %s of %s on average", uvm_count_text(copies, count), copies == 1 ? "copy" : "copies",
+       uvm_size_text(bytes / copies, size));
 }
 
 static void print_totals(const struct uvm_summary *s, FILE *f) {
   const struct uvm_counters *c = &s->metrics->total;
-  char text[24], size[24];
+  char size[24];
   struct uvm_table t;
   uvm_table_init(&t, "lrl", NULL);
-  line(&t, "accesses", s->run->accesses, "%s", "");
-  line(&t, "GPU faults", c->gpu_faults, "in %" PRIu64 " batches, %.1f a batch", c->fault_batches,
+  line(&t, "accesses", s->run->accesses, UVM_COUNT, "elements, as the trace writes them");
+  line(&t, "GPU faults", c->gpu_faults, UVM_COUNT, "in %" PRIu64 " batches, %.1f a batch", c->fault_batches,
        c->fault_batches ? (double)c->gpu_faults / (double)c->fault_batches : 0.0);
-  line(&t, "  held back", c->throttled_faults, "%s", "by thrashing control");
-  line(&t, "CPU faults", c->cpu_faults, "%s", "first touches included");
+  line(&t, "  held back", c->throttled_faults, UVM_COUNT, "by thrashing control");
+  line(&t, "CPU faults", c->cpu_faults, UVM_COUNT, "first touches included");
   copies_line(&t, "moved to GPUs", c->h2d_bytes, c->h2d_copies);
   copies_line(&t, "moved to the CPU", c->d2h_bytes, c->d2h_copies);
-  size_line(&t, "moved between GPUs", c->d2d_bytes, "");
-  size_line(&t, "of this prefetched", c->prefetched_bytes, "came along with a fault");
-  size_line(&t, "duplicated", c->duplicated_bytes, "for reading on several sides");
-  line(&t, "revocations", c->revocations, "%s", "pages whose permission was taken away");
-  line(&t, "evictions", c->evictions, "moving %s", uvm_size_text(c->evicted_bytes, size));
-  size_line(&t, "accessed remotely", c->remote_bytes, "over a link, without moving");
-  line(&t, "remote mappings", c->remote_maps, "%s", "pages");
-  line(&t, "thrashing", c->thrashing_pages, "pages marked, %" PRIu64 " throttled", c->throttles);
-  line(&t, "GPU stall", c->fault_stall_ns, "ns: %s waiting for faults", uvm_ns_text(c->fault_stall_ns, text));
-  line(&t, "CPU stall", c->cpu_stall_ns, "ns: %s waiting for faults", uvm_ns_text(c->cpu_stall_ns, text));
+  line(&t, "moved between GPUs", c->d2d_bytes, UVM_BYTES, "%s", "");
+  line(&t, "  of all this prefetched", c->prefetched_bytes, UVM_BYTES, "came along with a fault");
+  line(&t, "duplicated", c->duplicated_bytes, UVM_BYTES, "for reading on several sides");
+  line(&t, "revocations", c->revocations, UVM_COUNT, "pages whose permission was taken away");
+  line(&t, "evictions", c->evictions, UVM_COUNT, "moving %s", uvm_size_text(c->evicted_bytes, size));
+  line(&t, "accessed remotely", c->remote_bytes, UVM_BYTES, "over a link, without moving");
+  line(&t, "remote mappings", c->remote_maps, UVM_COUNT, "pages");
+  line(&t, "marked as thrashing", c->thrashing_pages, UVM_COUNT, "pages; a processor held back %" PRIu64 " times", c->throttles);
+  line(&t, "GPU stall", c->fault_stall_ns, UVM_TIME, "waiting for faults");
+  line(&t, "CPU stall", c->cpu_stall_ns, UVM_TIME, "waiting for faults");
   uvm_table_print(&t, f);
 }
 

@@ -121,6 +121,12 @@ static void follow(struct uvm_why_line *l, const struct uvm_event *e) {
   }
 }
 
+/* A processor that is held back asks again and again; that is told once. */
+static bool repeats(const struct uvm_why_line *a, const struct uvm_why_line *b) {
+  return !strcmp(a->what, b->what) && a->rule == b->rule && a->line == b->line && a->resident == b->resident &&
+         !memcmp(a->mapped, b->mapped, sizeof a->mapped);
+}
+
 void uvm_why_event(void *why, const struct uvm_event *e) {
   struct uvm_why *w = why;
   if (e->kind == UVM_E_ALLOC) find(w, e);
@@ -128,9 +134,15 @@ void uvm_why_event(void *why, const struct uvm_event *e) {
   char *what = describe(w, e);
   if (!what) return;
   struct uvm_why_line l = w->lines.n ? w->lines.v[w->lines.n - 1] : (struct uvm_why_line){0};
-  l.t = e->t, l.dur = e->dur, l.what = what, l.rule = e->rule, l.line = e->line;
+  l.t = l.last = e->t, l.dur = e->dur, l.what = what, l.rule = e->rule, l.line = e->line, l.times = 1;
   follow(&l, e);
-  UVM_PUSH(&w->lines) = l;
+  struct uvm_why_line *before = w->lines.n ? &w->lines.v[w->lines.n - 1] : NULL;
+  if (!before || !repeats(before, &l)) {
+    UVM_PUSH(&w->lines) = l;
+    return;
+  }
+  before->times++, before->last = l.t, before->dur += l.dur;
+  uvm_mem_free(what);
 }
 
 /* -- printing -- */
@@ -155,7 +167,10 @@ static const char *mapped_text(const struct uvm_why *w, const struct uvm_why_lin
 static void print_line(struct uvm_table *t, const struct uvm_why *w, const struct uvm_why_line *l) {
   char text[128], ns[24];
   uvm_table_cell(t, "%llu", (unsigned long long)l->t);
-  uvm_table_cell(t, "%s", l->what);
+  if (l->times > 1)
+    uvm_table_cell(t, "%s (%llu times, until %llu)", l->what, (unsigned long long)l->times, (unsigned long long)l->last);
+  else
+    uvm_table_cell(t, "%s", l->what);
   uvm_table_cell(t, "%s", l->rule ? l->rule : "-");
   uvm_table_cell(t, "%s", resident_text(w, l, text, sizeof text));
   uvm_table_cell(t, "%s", mapped_text(w, l, text, sizeof text));
@@ -192,6 +207,8 @@ int uvm_why_json(const struct uvm_why *w, const char *path, struct uvm_error *e)
     char text[128];
     cJSON *item = uvm_json_item(list);
     uvm_json_u64(item, "t_ns", l->t);
+    uvm_json_u64(item, "times", l->times);
+    uvm_json_u64(item, "last_t_ns", l->last);
     uvm_json_u64(item, "dur_ns", l->dur);
     uvm_json_text(item, "what", l->what);
     uvm_json_text(item, "rule", l->rule);

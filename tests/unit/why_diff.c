@@ -70,6 +70,18 @@ static void test_state_follows(void **state) {
   assert_int_equal(l->resident, 0);
 }
 
+/* A throttled processor's faults, all alike, are one line. */
+static void test_repeats_are_one_line(void **state) {
+  (void)state;
+  const struct uvm_why_line *l = NULL;
+  for (uvm_ns t = 10; t <= 40; t += 10)
+    l = tell((struct uvm_event){.kind = UVM_E_GPU_FAULT, .proc = GPU0, .offset = 5 * 4096, .t = t}, 0, 0);
+  assert_int_equal(why.lines.n, 1);
+  assert_true(l->t == 10 && l->last == 40 && l->times == 4);
+  tell((struct uvm_event){.kind = UVM_E_GPU_FAULT, .proc = GPU1, .offset = 5 * 4096, .t = 50}, 0, 0);
+  assert_int_equal(why.lines.n, 2);
+}
+
 /* -- diff -- */
 
 static void row(struct uvm_rows *r, enum uvm_row_kind kind, int64_t t, uint64_t offset, uint64_t value) {
@@ -131,6 +143,7 @@ static void test_recording(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_only_its_page, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_state_follows, setup, teardown),
+                                     cmocka_unit_test_setup_teardown(test_repeats_are_one_line, setup, teardown),
                                      cmocka_unit_test(test_times_do_not_matter),
                                      cmocka_unit_test(test_earliest_parting),
                                      cmocka_unit_test(test_one_side_ends),
