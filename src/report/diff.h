@@ -5,7 +5,7 @@
 #define UVM_DIFF_H
 #include "report/rows.h"
 
-enum { UVM_DIFF_STREAMS = 9 };
+enum { UVM_DIFF_STREAMS = 10 };
 struct uvm_diff_stream {
   const char *name;
   bool compared; /* false: one side is a recording, which has no such rows */

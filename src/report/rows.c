@@ -73,7 +73,7 @@ static void add_fault(struct uvm_rows *r, enum uvm_row_kind kind, const struct u
 }
 
 static void add_remote_map(struct uvm_rows *r, const struct uvm_event *e) {
-  static const uint8_t flags[] = {[UVM_C_FAULT] = 1, [UVM_C_THRASHING] = 2, [UVM_C_POLICY] = 3, [UVM_C_EVICTION] = 5};
+  static const uint8_t flags[] = {[UVM_C_FAULT] = 1, [UVM_C_THRASHING] = UVM_ROW_THRASHING, [UVM_C_POLICY] = 3, [UVM_C_EVICTION] = 5};
   struct uvm_row *row = add(r, UVM_ROW_REMOTE_MAP, e);
   row->value = 1, row->src = proc_code(e->proc), row->dst = node_code(&r->places, e->src);
   row->flags = e->cause < sizeof flags ? flags[e->cause] : 0;

@@ -9,6 +9,7 @@
 #include "report/places.h"
 
 #define UVM_ROW_CPU 4294967295ll
+enum { UVM_ROW_THRASHING = 2 }; /* flags of a REMOTE_MAP that thrashing control decided */
 enum uvm_row_kind {
   /* kinds that recordings have too */
   UVM_ROW_H2D,

@@ -48,11 +48,11 @@ static void copies_line(struct uvm_table *t, const char *name, uint64_t bytes, u
 
 static void print_totals(const struct uvm_summary *s, FILE *f) {
   const struct uvm_counters *c = &s->metrics->total;
-  char size[24];
+  char size[24], n[32];
   struct uvm_table t;
   uvm_table_init(&t, "lrl", NULL);
   line(&t, "accesses", s->run->accesses, UVM_COUNT, "elements, as the trace writes them");
-  line(&t, "GPU faults", c->gpu_faults, UVM_COUNT, "in %" PRIu64 " batches, %.1f a batch", c->fault_batches,
+  line(&t, "GPU faults", c->gpu_faults, UVM_COUNT, "in %s batches, %.1f a batch", uvm_count_text(c->fault_batches, n),
        c->fault_batches ? (double)c->gpu_faults / (double)c->fault_batches : 0.0);
   line(&t, "  held back", c->throttled_faults, UVM_COUNT, "by thrashing control");
   line(&t, "CPU faults", c->cpu_faults, UVM_COUNT, "first touches included");

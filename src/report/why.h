@@ -5,8 +5,8 @@
 #include "report/places.h"
 
 struct uvm_why_line {
-  uvm_ns t, dur;                                /* dur: of all its times together */
-  uvm_ns last;                                  /* when it happened for the last of its times in a row */
+  uvm_ns t, dur; /* dur: of all its times together */
+  uvm_ns last;   /* when it happened for the last of its times in a row */
   uint64_t times;
   char *what;                    /* "gpu0 read fault", "moved dram -> hbm0, 64 KiB in one copy" */
   const char *rule;              /* that decided; NULL none */

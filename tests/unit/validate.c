@@ -90,6 +90,16 @@ static void test_tolerance(void **state) {
   }
 }
 
+/* Recordings tell of remote mappings only where thrashing control made them (flags 2). */
+static void test_mappings_by_advice_do_not_count(void **state) {
+  (void)state;
+  struct uvm_rows a = {0}, b = {0};
+  add(&a, UVM_ROW_REMOTE_MAP, 0, 0, 1, 2), add(&b, UVM_ROW_REMOTE_MAP, 0, 0, 1, 2), add(&b, UVM_ROW_REMOTE_MAP, 0, 4096, 1, 3);
+  struct uvm_check c = check(&a, &b, -1, "thrashing maps");
+  assert_int_equal(c.verdict, UVM_V_EXACT);
+  assert_true(c.recorded == 1 && c.simulated == 1);
+}
+
 static void test_by_allocation(void **state) {
   (void)state;
   struct uvm_rows a = {0}, b = {0};
@@ -170,7 +180,8 @@ static void test_bad_files(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_sequences),       cmocka_unit_test(test_access_does_not_matter),
                                      cmocka_unit_test(test_pages_and_sizes), cmocka_unit_test(test_pages_moved_twice),
-                                     cmocka_unit_test(test_tolerance),       cmocka_unit_test(test_by_allocation),
-                                     cmocka_unit_test(test_parts),           cmocka_unit_test(test_bad_files)};
+                                     cmocka_unit_test(test_tolerance),       cmocka_unit_test(test_mappings_by_advice_do_not_count),
+                                     cmocka_unit_test(test_by_allocation),   cmocka_unit_test(test_parts),
+                                     cmocka_unit_test(test_bad_files)};
   return UVM_RUN(tests);
 }
