@@ -17,9 +17,17 @@ static void wait_for(struct uvm_engine *x, struct uvm__wait w, uint8_t then) {
   uvm__host_notice(x);
 }
 
+/* A fault may be left over from a kernel that is through; memory is not freed under the driver that looks at it. */
+static bool faults_served(const struct uvm_engine *x) {
+  for (uvm_proc p = 1; p < x->machine->nprocs; p++)
+    if (!uvm__quiet(x->devices[p])) return false;
+  return true;
+}
+
 void uvm__host_notice(struct uvm_engine *x) {
   struct uvm__host *h = &x->host;
   if (h->state != UVM__WAITING || !uvm__waits_over(x, &h->wait)) return;
+  if (h->then != UVM_TR_SYNC && !faults_served(x)) return;
   h->state = UVM__WAITED;
   uvm__at(x, x->now + (h->then == UVM_TR_SYNC ? x->machine->costs.sync_ns : 0), UVM__HOST, 0, 0);
 }

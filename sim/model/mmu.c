@@ -206,10 +206,13 @@ void uvm__interrupt(struct uvm_engine *x, struct uvm__device *d) {
   uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
 }
 
+bool uvm__quiet(const struct uvm__device *d) { return d->armed && d->put == d->get; }
+
 void uvm__rearm(struct uvm_engine *x, struct uvm__device *d) {
   d->armed = true;
   d->quiet_since = x->now;
   uvm__interrupt(x, d);
+  uvm__host_notice(x);
 }
 
 /* -- replay -- */

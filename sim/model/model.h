@@ -223,7 +223,7 @@ int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...) __attrib
 /* host.c, loop.c */
 int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r);
 void uvm__host_run(struct uvm_engine *x);
-void uvm__host_notice(struct uvm_engine *x);    /* an operation ended: does that end a wait? */
+void uvm__host_notice(struct uvm_engine *x);    /* an operation or the driver's fault loop ended: does that end a wait? */
 void uvm__host_complete(struct uvm_engine *x);  /* the call it was in is done */
 void uvm__loop_begin(struct uvm_engine *x, const struct uvm_trace_record *r);
 bool uvm__loop_run(struct uvm_engine *x);       /* true: the loop is over; else an event or a fault is pending */
@@ -268,6 +268,7 @@ void uvm__walk_ended(struct uvm_engine *x, struct uvm__device *d);
 void uvm__retry(struct uvm_engine *x, struct uvm__device *d);
 void uvm__interrupt(struct uvm_engine *x, struct uvm__device *d);
 void uvm__rearm(struct uvm_engine *x, struct uvm__device *d);
+bool uvm__quiet(const struct uvm__device *d);   /* no fault waits for the driver, and it waits for one */
 void uvm__mmu_create(struct uvm__device *d, uint64_t ring);
 void uvm__mmu_destroy(struct uvm__device *d);
 
