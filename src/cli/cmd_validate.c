@@ -85,7 +85,6 @@ static void print_times(const struct uvm_spreads *s, FILE *f) {
     else
       uvm_table_cell(&t, "%.0f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
   }
-  fputc('\n', f);
   uvm_table_print(&t, f);
   fprintf(f, "\n%zu of %zu predicted times fall within the recorded spread\n", within, predicted);
 }
@@ -119,7 +118,10 @@ static void json_times(cJSON *in, const struct uvm_spreads *s) {
     uvm_json_u64(o, "min_ns", to_ns(x->min));
     uvm_json_u64(o, "median_ns", to_ns(x->median));
     uvm_json_u64(o, "max_ns", to_ns(x->max));
-    cJSON_AddNumberToObject(o, "outside_percent", x->outside);
+    if (x->predicted)
+      cJSON_AddNumberToObject(o, "outside_percent", x->outside);
+    else
+      cJSON_AddNullToObject(o, "outside_percent");
   }
 }
 
@@ -145,6 +147,7 @@ static int report(const struct uvm_options *o, const struct outcome *x, const st
   if (!o->quiet && !to_stdout) {
     printf("%s on %s, driver %s, policy %s\n\n", o->operand[0], r->machine, r->driver, r->policy);
     if (x->has_decisions) print_decisions(&x->decisions, stdout);
+    if (x->has_decisions && x->times.v.n) putchar('\n');
     if (x->times.v.n) print_times(&x->times, stdout);
   }
   return failures(o, x) ? UVM_ENO : 0;

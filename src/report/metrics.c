@@ -109,7 +109,10 @@ static struct uvm_alloc_metrics *alloc_at(struct uvm_metrics *m, uint32_t number
   while (m->allocs.n <= number) {
     uint32_t n = (uint32_t)m->allocs.n;
     struct uvm_proc_counters *procs = uvm_mem(m->places.nprocs * sizeof *procs);
-    UVM_PUSH(&m->allocs) = (struct uvm_alloc_metrics){.number = n, .c = fresh(), .procs = procs};
+    struct uvm_alloc_metrics a = {.number = n, .c = fresh(), .procs = procs};
+    a.c.fault_stall_ns = a.c.cpu_stall_ns = UVM_UNKNOWN; /* one wait may be for pages of several allocations */
+    for (unsigned p = 0; p < m->places.nprocs; p++) procs[p].stall_ns = UVM_UNKNOWN;
+    UVM_PUSH(&m->allocs) = a;
   }
   return &m->allocs.v[number];
 }
@@ -160,7 +163,7 @@ void uvm_metrics_event(void *metrics, const struct uvm_event *e) {
   count(&m->total, &m->places, e);
   count_proc(m->procs, &m->places, e);
   count_sections(m, e);
-  if (!e->has_alloc) return;
+  if (!e->has_alloc || e->kind == UVM_E_STALL) return;
   struct uvm_alloc_metrics *a = alloc_at(m, e->alloc);
   count(&a->c, &m->places, e);
   count_proc(a->procs, &m->places, e);

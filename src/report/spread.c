@@ -93,8 +93,8 @@ static void predict(struct uvm_spread *s, const struct uvm_rows *simulated) {
   }
   for (size_t i = 0; i < ns.n; i++) s->seconds += (double)ns.v[i] * 1e-9;
   s->predicted = ns.n > 0;
-  if (s->seconds > s->max) s->outside = (s->seconds / s->max - 1) * 100;
-  if (s->seconds < s->min) s->outside = (1 - s->seconds / s->min) * 100;
+  if (s->predicted && s->seconds > s->max) s->outside = (s->seconds / s->max - 1) * 100;
+  if (s->predicted && s->seconds < s->min) s->outside = (1 - s->seconds / s->min) * 100;
   uvm_mem_free(ns.v);
 }
 

@@ -113,7 +113,9 @@ static void test_allocations(void **state) {
   struct uvm_alloc a = {.number = 1, .id = "x", .label = "weights", .kind = UVM_PINNED, .bytes = 123};
   feed((struct uvm_event){.kind = UVM_E_ALLOC, .has_alloc = true, .alloc = 1, .allocation = &a});
   feed((struct uvm_event){.kind = UVM_E_ACCESS, .proc = GPU0, .access = UVM_A_READ, .value = 9, .has_alloc = true, .alloc = 1});
+  feed((struct uvm_event){.kind = UVM_E_STALL, .proc = GPU0, .dur = 5, .has_alloc = true, .alloc = 1});
   assert_int_equal(m.allocs.n, 2);
+  assert_true(m.allocs.v[1].c.fault_stall_ns == UVM_UNKNOWN && m.allocs.v[1].procs[GPU0].stall_ns == UVM_UNKNOWN);
   assert_false(m.allocs.v[0].known);
   assert_string_equal(m.allocs.v[1].id, "x");
   assert_string_equal(m.allocs.v[1].label, "weights");

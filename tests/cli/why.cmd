@@ -1,0 +1,7 @@
+# One page's biography, without its times: the CPU's first touch, the GPU's fault, the CPU's again. Page 1 came along with page 0.
+printf 'uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 64K managed data\nw cpu a 0 64K\nkernel gpu0 lanes=1\nw a 0 8\ndone\nsync\nr cpu a 0 8\n' >"$T/t.uvt"
+story() { sed -E 's/^ *[0-9]+  //; s/  [0-9.]+ [nu]s( |$)/  some\1/; s/ +$//'; }
+uvmsim why "$T/t.uvt" --alloc 0 --page 0 | story
+uvmsim why "$T/t.uvt" --alloc a --page 1 --json - | grep -E '"(label|page|what|resident|mapped|line)"'
+printf 'uvmtrace 1\nprocessor cpu\nalloc a 8K managed data\nw cpu a 0 4K\n' >"$T/one.uvt"
+uvmsim why "$T/one.uvt" --alloc a --page 1 --policy none; status $?
