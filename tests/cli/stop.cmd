@@ -10,11 +10,11 @@ wait $!; status $?
 grep -c PARTIAL "$T/out"
 grep '"partial"' "$T/r.json"
 head -n 1 "$T/e.csv"
-# Anything else is ended at once, and leaves nothing half-written.
+# Anything else is ended at once, and leaves nothing half-written (4 KiB of blanks make sure that the output has been opened).
 mkfifo "$T/pipe2"
 uvmsim trace convert "$T/pipe2" -o "$T/x.uvt" &
 exec 3>"$T/pipe2"
-printf 'uvmtrace 1\nprocessor cpu\n' >&3
+printf 'uvmtrace 1\nprocessor cpu\n#%4096s\n' ' ' >&3
 kill -TERM $!
 exec 3>&-
 { wait $!; } 2>/dev/null; status $?
