@@ -43,6 +43,27 @@ static void test_eviction(void **state) {
   world_close(&w);
 }
 
+/* Ranges that share the victim leave together; the one without pages in VRAM has none to move. */
+static void test_eviction_shared(void **state) {
+  struct world w;
+  struct uvm_alloc *a = crowded(&w);
+  (void)state;
+  prefetch(&w, a, 0x100000, 0x1007ff, HBM0);
+  prefetch(&w, a, 0x100000, 0x1000ff, DRAM);
+  gpu_fault(&w, GPU0, a, 0x100800);
+  advise(&w, a, 0x100400, 0x1007ff, UVM_ADV_SET_READ_MOSTLY, UVM_NONE, CPU);
+  smi[0] = 0;
+  gpu_fault(&w, GPU0, a, 0x101000);
+  assert_vram(&w, a, 0x100100, 0, 0);
+  assert_vram(&w, a, 0x100400, 0, 0);
+  assert_int_equal(world_count(&w, UVM_E_EVICT), 1);
+  assert_smi("7 @101000(1) W\n5 @100100(300) 1->0 1:ffffffff 3\nb @100100(300) 1 1\nb @100100(300) 2 1\n"
+             "5 @100400(400) 1->0 1:ffffffff 3\nb @100400(400) 1 1\nb @100400(400) 2 1\n"
+             "6 @100100(300) 1->0 3 0\n6 @100400(400) 1->0 3 0\n"
+             "5 @101000(200) 0->1 ffffffff:ffffffff 1\n6 @101000(200) 0->1 1 0\n8 @101000(1) M\n");
+  world_close(&w);
+}
+
 /* Pages that Linux refuses: three tries for a victim, then the migration has failed, which is ignored. */
 static void test_eviction_refused(void **state) {
   (void)state;
@@ -137,6 +158,24 @@ static void test_prefetch(void **state) {
   world_close(&w);
 }
 
+/* 2.6, with XNACK on: what comes back to system memory is mapped for the GPUs with access, if it was mapped before; a GPU that
+ * accesses in place is mapped wherever the pages are. A prefetch to where the pages are does nothing. */
+static void test_prefetch_maps(void **state) {
+  struct world w;
+  struct uvm_alloc *a = vector_world(&w, NULL, NULL);
+  (void)state;
+  prefetch(&w, a, 0x1000, 0x2fff, HBM0);
+  prefetch(&w, a, 0x1000, 0x2fff, DRAM);
+  assert_true(maps(&w, GPU0, a, 0x1000) && maps(&w, GPU1, a, 0x2fff));
+  advise(&w, a, 0x3000, 0x4fff, UVM_ADV_SET_ACCESSED_BY, UVM_NONE, GPU1);
+  unsigned plans = w.plans;
+  prefetch(&w, a, 0x3000, 0x4fff, HBM0); /* GPU1 could not reach it there, so it stays where it is */
+  prefetch(&w, a, 0x3000, 0x4fff, DRAM);
+  assert_int_equal(w.plans, plans);
+  assert_vram(&w, a, 0x3000, 0, 0);
+  world_close(&w);
+}
+
 /* A split inside a block: the parts' counts are their own. */
 static void test_split(void **state) {
   struct world w;
@@ -148,7 +187,11 @@ static void test_split(void **state) {
   assert_vram(&w, a, 0x1300, GPU0, 256);
   assert_int_equal(range(&w, a, 0x1234)->flags, KFD_HOST_ACCESS | KFD_COHERENT | KFD_GPU_READ_MOSTLY);
   assert_int_equal(range(&w, a, 0x1300)->flags, KFD_HOST_ACCESS | KFD_COHERENT);
-  cpu_touch(&w, a, 0x1234); /* the window is cut at the range's end */
+  advise(&w, a, 0x1000, 0x10ff, UVM_ADV_SET_READ_MOSTLY, UVM_NONE, CPU);
+  assert_vram(&w, a, 0x1000, 0, 0);
+  advise(&w, a, 0x4000, 0x8fff, UVM_ADV_SET_READ_MOSTLY, UVM_NONE, CPU);
+  assert_vram(&w, a, 0x4000, 0, 0); /* it never had any */
+  cpu_touch(&w, a, 0x1234);         /* the window is cut at the range's end */
   assert_vram(&w, a, 0x1234, 0, 0);
   assert_vram(&w, a, 0x1300, GPU0, 256);
   assert_int_equal(used(&w, HBM0), 128 * MIB);
@@ -164,6 +207,11 @@ static void test_advice(void **state) {
   advise(&w, a, 0x1000, 0x8fff, UVM_ADV_SET_ACCESSED_BY, UVM_NONE, GPU1);
   const struct kfd_prange *r = range(&w, a, 0x1000);
   assert_true(r->in_place == 1u << GPU1 && r->access == 1u << GPU0);
+  gpu_fault(&w, GPU0, a, 0x1234);
+  cpu_touch(&w, a, 0x1234); /* either bit gets its line when pages are unmapped */
+  assert_smi("7 @1234(1) W\n5 @1200(200) 0->1 ffffffff:ffffffff 1\n6 @1200(200) 0->1 1 0\n8 @1234(1) M\n"
+             "5 @1200(200) 1->0 ffffffff:ffffffff 2\nb @1200(200) 1 1\nb @1200(200) 2 1\n6 @1200(200) 1->0 2 0\n");
+  w.now += 3 * MS;
   advise(&w, a, 0x1000, 0x8fff, UVM_ADV_UNSET_ACCESSED_BY, UVM_NONE, GPU1);
   assert_true(!r->in_place && r->access == (1u << GPU0 | 1u << GPU1));
   advise(&w, a, 0x1000, 0x8fff, UVM_ADV_SET_COARSE_GRAIN, UVM_NONE, CPU);
@@ -177,7 +225,6 @@ static void test_advice(void **state) {
   advise(&w, a, 0x1000, 0x8fff, UVM_ADV_UNSET_PREFERRED, UVM_NONE, CPU);
   assert_int_equal(r->preferred, KFD_UNDEFINED);
   assert_int_equal(world_count(&w, UVM_E_ADVISE), 6);
-  assert_int_equal(world_count(&w, UVM_E_TRANSFER), 0);
   world_close(&w);
 }
 
@@ -220,6 +267,69 @@ static void test_lock(void **state) {
   world_close(&w);
 }
 
+/* A first touch by the CPU under way in a block that the GPU's fault wants: 1000 ns from its begin, then move and map. */
+static void test_busy_block(void **state) {
+  struct world w;
+  struct uvm_alloc *a = vector_world(&w, NULL, NULL);
+  struct uvm_cpu_fault touch = {.alloc = a, .offset = uvm__kfd_offset(a, 0x1234), .access = UVM_A_WRITE};
+  (void)state;
+  world_ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1235), UVM_A_WRITE);
+  w.c.driver->cpu_fault(&w.c, &touch, 0);
+  world_run(&w);
+  assert_vram(&w, a, 0x1234, GPU0, 512);
+  for (size_t i = 0; i < w.events.n; i++)
+    if (w.events.v[i].kind == UVM_E_GPU_BATCH) assert_true(w.events.v[i].t == 100 && w.events.v[i].dur == 900 + 1000 + 1000);
+  world_close(&w);
+}
+
+/* -- a policy that places -- */
+
+static const struct uvm_place *answer;
+static void place(void *s, const uvm_view *v, const struct uvm_fault *f, const struct uvm_thrash *h, struct uvm_place *out) {
+  (void)s, (void)v, (void)f, (void)h;
+  *out = *answer;
+}
+static const struct uvm_policy placer = {.abi = UVM_POLICY_ABI, .name = "placer", .place = place};
+
+static void test_placing(void **state) {
+  static const struct uvm_place here = {UVM_MIGRATE, HBM0, 0}, there = {UVM_MIGRATE, DRAM, 0}, stay = {UVM_REMOTE, UVM_NONE, 0};
+  const struct uvm_policy *parts[] = {&placer};
+  struct world w;
+  (void)state;
+  world_open(&w, &uvm_driver_amdkfd, 256 * MIB, parts, 1);
+  start(&w);
+  smi[0] = 0;
+  struct uvm_alloc *a = alloc_pages(&w, 0x100000, 0x101000);
+  answer = &there;
+  gpu_fault(&w, GPU0, a, 0x100000);
+  assert_smi("7 @100000(1) W\n8 @100000(1) U\n");
+  answer = &here;
+  gpu_fault(&w, GPU0, a, 0x100800);
+  w.now += 3 * MS;
+  gpu_fault(&w, GPU0, a, 0x100000);
+  assert_vram(&w, a, 0x100000, GPU0, 512);
+  assert_true(w.c.space->lists[HBM0][UVM_L_USED].oldest == uvm_page_backing(uvm_block_find(a, 0x800 * UVM_PAGE), HBM0, 0));
+  answer = &stay; /* where it is: in VRAM, and its object is used once more */
+  gpu_fault(&w, GPU0, a, 0x100800);
+  assert_true(w.c.space->lists[HBM0][UVM_L_USED].oldest == uvm_page_backing(uvm_block_find(a, 0), HBM0, 0));
+  world_close(&w);
+}
+
+static void test_placing_duplicates(void **state) {
+  static const struct uvm_place copy = {UVM_DUPLICATE, HBM0, 0};
+  const struct uvm_policy *parts[] = {&placer};
+  struct world w;
+  (void)state;
+  world_open(&w, &uvm_driver_amdkfd, 256 * MIB, parts, 1);
+  start(&w);
+  struct uvm_alloc *a = alloc_pages(&w, 0x100000, 0x101000);
+  answer = &copy;
+  gpu_fault(&w, GPU0, a, 0x100000);
+  assert_non_null(strstr(w.said, "duplicated"));
+  w.said[0] = 0;
+  world_close(&w);
+}
+
 /* Freed memory is unmapped: trigger 2 (2.7). */
 static void test_freeing(void **state) {
   struct world w;
@@ -236,15 +346,20 @@ static void test_freeing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_eviction),
+                                     cmocka_unit_test(test_eviction_shared),
                                      cmocka_unit_test(test_eviction_refused),
                                      cmocka_unit_test(test_partial),
                                      cmocka_unit_test(test_other_gpu),
                                      cmocka_unit_test(test_other_gpu_refused),
                                      cmocka_unit_test(test_prefetch),
+                                     cmocka_unit_test(test_prefetch_maps),
                                      cmocka_unit_test(test_split),
                                      cmocka_unit_test(test_advice),
                                      cmocka_unit_test(test_copy),
                                      cmocka_unit_test(test_lock),
+                                     cmocka_unit_test(test_busy_block),
+                                     cmocka_unit_test(test_placing),
+                                     cmocka_unit_test(test_placing_duplicates),
                                      cmocka_unit_test(test_freeing)};
   return UVM_RUN(tests);
 }

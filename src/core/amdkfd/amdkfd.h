@@ -150,7 +150,8 @@ struct uvm_driver_task {
     struct {
       struct uvm_call call;
       struct kfd_span left;
-    } api; /* prefetch, advice, copy */
+      bool was_mapped; /* the range in work, before it moved */
+    } api;             /* prefetch, advice, copy */
   };
 };
 struct kfd_gpu {                    /* the handler of one GPU's faults */

@@ -39,7 +39,7 @@ static void mapped(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
 static void moved(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   const struct kfd_prange *r = t->range;
   uint32_t gpus = r->in_place | (r->actual && r->access >> r->actual & 1 ? 1u << r->actual : 0);
-  if (!gpus && r->mapped) gpus = r->access;
+  if (!gpus && t->api.was_mapped) gpus = r->access;
   if (gpus)
     uvm__kfd_map(c, t, r->pages, gpus, mapped, now);
   else
@@ -51,6 +51,7 @@ static void next_range(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now
     struct kfd_prange *r = t->range = uvm__kfd_find(c, t->api.call.alloc, t->api.left.first);
     r->prefetch = uvm__kfd_location(c->space, t->api.call.node);
     uint32_t to = uvm__kfd_prefetch_location(c->space, r);
+    t->api.was_mapped = r->mapped;
     if (to || r->actual) {
       uvm__kfd_move(c, t, r->pages, to, moved, now);
       return;
