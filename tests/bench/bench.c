@@ -57,7 +57,7 @@ static void decode_text(void) {
 
 static void memory_1tib(void) {
   char path[] = "/tmp/uvmsim-bench-XXXXXX";
-  write_trace(path, "uvmtrace 1\nprocessor cpu\nalloc a 1024G managed a\nw cpu a 0 1024G step=2M\n");
+  write_trace(path, "uvmtrace 1\nprocessor cpu\nalloc a 1024G managed a\nw cpu a 0 1024G step=2097152\n");
   pid_t child = fork();
   if (!child) replay(path), _exit(0);
   struct rusage u;

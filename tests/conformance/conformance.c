@@ -7,7 +7,7 @@
 #define BIT(k) (1u << UVM_ROW_##k)
 enum { CPU_ORDER = 1, D2H_SETS = 2, SUBSEQUENCE = 4, WIDE = 8 };
 static const struct { const char *name; unsigned checks; bool quick; } workloads[] = {
-    {"block_read", CPU_ORDER | D2H_SETS | WIDE, false}, {"chase", CPU_ORDER | D2H_SETS, true},
+    {"block_read", CPU_ORDER | D2H_SETS, false}, {"chase", CPU_ORDER | D2H_SETS, true},
     {"cpufan", CPU_ORDER | D2H_SETS, true},             {"epochs", CPU_ORDER | D2H_SETS, true},
     {"fan", CPU_ORDER | D2H_SETS, true},                {"first_touch", CPU_ORDER | D2H_SETS, false},
     {"prefetch", CPU_ORDER | D2H_SETS, true},           {"random", CPU_ORDER | D2H_SETS, false},
@@ -96,7 +96,7 @@ static void fan_batches(struct uvm_score *s, const struct uvm_run_of *w) {
 
 static void compare(struct uvm_score *s, const struct uvm_run_of *w, unsigned checks) {
   if (checks & CPU_ORDER) uvm_conform_order(s, w, BIT(CPU_FAULT), "CPU faults, in order");
-  if (checks & D2H_SETS && bytes_in(&w->recorded, 0)) {
+  if (checks & D2H_SETS) {
     uvm_conform_pages(s, w, BIT(D2H), "pages to the CPU");
     uvm_conform_sizes(s, w, BIT(D2H), "sizes of transfers to the CPU");
   }
