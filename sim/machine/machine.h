@@ -25,7 +25,7 @@ struct uvm_gpu_model {
   uint64_t ring;                                /* entries of the fault ring; a fault that finds it full comes again after the replay */
   uint64_t launch_ns;                           /* the stream's turn to the first step */
   uint64_t finish_ns;                           /* the last step to the kernel's end */
-  uint64_t block_start_ns;                      /* between the starts of blocks */
+  uint64_t block_start_ns, warp_start_ns;       /* between the starts of blocks; of a block's warps */
   uint64_t step_ns;                             /* latency of one step of a warp whose pages are mapped */
   uint64_t issue_ns;                            /* an SM sends a miss this often */
   uint64_t fault_arrival_ns;                    /* miss to the MMU */

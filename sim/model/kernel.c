@@ -89,7 +89,7 @@ static bool start_block(struct uvm_engine *x, struct uvm__device *d, struct uvm_
   if (d->start < x->now) d->start = x->now;
   for (uint64_t first = 0; first < busy; first += d->warp) {
     uint64_t count = lanes - first < d->warp ? lanes - first : d->warp;
-    start_warp(x, d, r, (struct uvm__lanes){block, first, count, lanes}, d->start);
+    start_warp(x, d, r, (struct uvm__lanes){block, first, count, lanes}, d->start + first / d->warp * x->machine->gpu.warp_start_ns);
   }
   d->start += x->machine->gpu.block_start_ns;
   return true;
