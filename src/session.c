@@ -189,21 +189,26 @@ static void count_accesses(void *ctx, const struct uvm_event *e) {
   if (e->kind == UVM_E_ACCESS) r->accesses += e->value;
 }
 
-static int machine_with_gpus(unsigned gpus, char *name, size_t size) {
+/* With the driver of the one chosen if there is such a machine, else the first. */
+static int machine_with_gpus(unsigned gpus, const char *driver, char *name, size_t size) {
+  bool found = false;
   for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) {
     struct uvm_machine *open;
     if (uvm_machine_open(m->name, "measured", &open, NULL)) continue;
-    bool fits = open->nprocs > gpus;
+    bool fits = open->nprocs > gpus, same = !strcmp(open->driver, driver);
     uvm_machine_close(open);
-    if (fits) return snprintf(name, size, "%s", m->name), 0;
+    if (!fits || (found && !same)) continue;
+    snprintf(name, size, "%s", m->name);
+    found = true;
+    if (same) break;
   }
-  return UVM_ENO;
+  return found ? 0 : UVM_ENO;
 }
 
 static int check_processor(struct session *s, const struct uvm_trace_record *r) {
   if (r->proc < s->machine->nprocs) return 0;
   char fits[48];
-  bool found = !machine_with_gpus(r->proc, fits, sizeof fits);
+  bool found = !machine_with_gpus(r->proc, s->machine->driver, fits, sizeof fits);
   return uvm_fail(s->error, UVM_EUSAGE, "%s:%lld: the trace uses gpu%d, but machine %s has %d GPU%s; %s%s", uvm_trace_name(s->trace),
                   (long long)r->line, r->proc - 1, s->machine->name, s->machine->nprocs - 1, s->machine->nprocs == 2 ? "" : "s",
                   found ? "one that fits: --machine " : "no built-in machine has as many", found ? fits : "");
