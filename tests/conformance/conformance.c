@@ -152,11 +152,17 @@ static void oversubscribed(struct uvm_score *s, const char *dir, bool quick) {
     }
 }
 
+static void wide(struct uvm_score *s, const char *dir) {
+  static const char *const names[] = {"random", "stream_small", "stream_write", "block_read", "first_touch", "fan"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) uvm_conform_rule(s, dir, names[i]);
+}
+
 int main(int argc, char **argv) {
   bool quick = argc == 3 && !strcmp(argv[1], "--quick");
   if (argc != 2 && !quick) return fprintf(stderr, "usage: conformance [--quick] DIRECTORY\n"), 2;
   struct uvm_score s = {0};
   recorded(&s, argv[argc - 1], quick);
+  if (!quick) wide(&s, argv[argc - 1]);
   oversubscribed(&s, argv[argc - 1], quick);
   printf("%u passed, %u failed\n", s.passed, s.failed);
   return s.failed != 0;

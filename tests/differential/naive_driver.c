@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 #include "session.h"
 #include "trace.h"
+#include "tests/naive_density.h"
 
 enum where { NOWHERE, CPU, GPU };
 enum { N = UVM_BLOCK_PAGES };
@@ -74,27 +75,18 @@ static void move(struct naive *m, struct block *b, int p, enum where to) {
   if (had && held(b, GPU) == 0) b->stamp = ++m->clock;      /* to the tail of UNUSED */
 }
 
-/* Largest node of the tree round p that is more than 51 % full; leaves: resident there, faulted, or in the fault's 64 KiB. */
-static void density(const struct block *b, int fault, enum where to, int *first, int *end) {
-  bool leaf[N];
-  for (int p = 0; p < N; p++) leaf[p] = b->where[p] == to || p / 16 == fault / 16;
-  *first = fault, *end = fault + 1;
-  for (int size = 1; size <= N; size *= 2) {
-    int a = fault / size * size, count = 0;
-    for (int p = a; p < a + size; p++) count += leaf[p];
-    if (100 * count > 51 * size) *first = a, *end = a + size;
-  }
-}
-
 static void touch(struct naive *m, uint32_t alloc, uint64_t offset, enum where by) {
   struct block *b = &m->allocs.v[alloc][offset / UVM_BLOCK_BYTES];
-  int p = (int)(offset / UVM_PAGE % N), first, end;
+  int p = (int)(offset / UVM_PAGE % N);
   if (by == GPU ? b->where[p] == GPU : b->where[p] == CPU && b->cpu_mapped[p]) return;
-  density(b, p, by, &first, &end);
+  bool there[N], faulted[N] = {false}, wanted[N];
+  for (int q = 0; q < N; q++) there[q] = b->where[q] == by;
+  faulted[p] = true;
+  naive_density(there, faulted, wanted);
   if (by == GPU) take_chunk(m, b);
-  for (int q = first; q < end; q++)
-    if (b->where[q] != by) move(m, b, q, by);
-    else if (by == CPU) b->cpu_mapped[q] = true;
+  for (int q = 0; q < N; q++)
+    if (wanted[q] && b->where[q] != by) move(m, b, q, by);
+    else if (wanted[q] && by == CPU) b->cpu_mapped[q] = true;
 }
 
 static void prefetch(struct naive *m, uint32_t alloc, uint64_t offset, uint64_t bytes, enum where to) {
