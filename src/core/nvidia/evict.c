@@ -92,9 +92,9 @@ static enum nv_room out_of_memory(struct uvm_core *c, struct nv_service *v, uvm_
   char need[24], capacity[24];
   uvm_size_text((uint64_t)uvm_mask_count(incoming) * UVM_PAGE, need);
   uvm_size_text(c->space->nodes[n].capacity, capacity);
-  const char *why = uvm__nv_state(c)->options.oversubscription ? "no chunk of it can be evicted" : "oversubscription is off";
-  c->hw.fail(c->hw.ctx, UVM_EENV, "%s has no memory left: %s of allocation %s need a 2 MiB chunk, %s are in use, and %s",
-             c->space->nodes[n].name, need, v->block->range->alloc->id, capacity, why);
+  const char *why = uvm__nv_state(c)->options.oversubscription ? "no chunk can be evicted" : "oversubscription is off";
+  c->hw.fail(c->hw.ctx, UVM_EENV, "%s (%s) has no memory left: %s of allocation %s need a 2 MiB chunk, and %s", c->space->nodes[n].name,
+             capacity, need, v->block->range->alloc->id, why);
   return NV_ROOM_NEVER;
 }
 
