@@ -22,10 +22,12 @@ struct uvm_gpu_model {
   uint64_t gpcs;                                /* SM s belongs to cluster s mod gpcs */
   uint64_t utlb_faults;                         /* raw faults one uTLB (one SM's) may have outstanding */
   uint64_t gpc_warps;                           /* warps of one cluster that may be stalled on faults the MMU knows of */
+  uint64_t gpc_turn;                            /* warps of one SM that it takes after a replay before those of another */
   uint64_t ring;                                /* entries of the fault ring; a fault that finds it full comes again after the replay */
   uint64_t launch_ns;                           /* the stream's turn to the first step */
   uint64_t finish_ns;                           /* the last step to the kernel's end */
   uint64_t block_start_ns, warp_start_ns;       /* between the starts of blocks; of a block's warps */
+  uint64_t start_jitter_ns;                     /* a pair of blocks starts up to this much later */
   uint64_t step_ns;                             /* latency of one step of a warp whose pages are mapped */
   uint64_t issue_ns;                            /* an SM sends a miss this often */
   uint64_t fault_arrival_ns;                    /* miss to the MMU */

@@ -3,10 +3,11 @@
 #include <assert.h>
 #include "model/model.h"
 
-struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p) {
+struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p, uint64_t seed) {
   const struct uvm_gpu_model *g = &m->gpu;
   struct uvm__device *d = uvm_mem(sizeof *d);
   d->proc = p;
+  d->random = seed + p;
   d->nsms = p ? (uint32_t)g->sms : 1;
   d->warp = p ? (uint32_t)g->warp : 1;
   d->gpcs = p ? (uint32_t)g->gpcs : 1;
@@ -15,7 +16,7 @@ struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p) 
   d->lanes_per_sm = p ? g->lanes_per_sm : m->cpu.threads;
   d->blocks_per_sm = p ? g->blocks_per_sm : m->cpu.threads;
   d->sms = uvm_mem(d->nsms * sizeof *d->sms);
-  for (uint32_t i = 0; i < d->nsms; i++) d->sms[i].head = d->sms[i].tail = UVM__NO;
+  for (uint32_t i = 0; i < d->nsms; i++) d->sms[i].head = UVM__NO;
   d->stalled = uvm_mem(d->gpcs * sizeof *d->stalled);
   d->free_warp = d->free_resident = d->piecemeal = UVM__NO;
   for (uvm_node n = 0; n < m->nnodes; n++) {
@@ -59,7 +60,7 @@ static void start_warp(struct uvm_engine *x, struct uvm__device *d, uint32_t res
   if (i != UVM__NO) d->free_warp = d->warps.v[i].next;
   else i = (uint32_t)d->warps.n, (void)UVM_PUSH(&d->warps);
   const struct uvm__resident *r = &d->residents.v[resident];
-  d->warps.v[i] = (struct uvm__warp){.kernel = r->kernel, .lanes = lanes, .sm = r->sm, .resident = resident, .paced = true};
+  d->warps.v[i] = (struct uvm__warp){.kernel = r->kernel, .lanes = lanes, .sm = r->sm, .resident = resident, .age = d->started++, .paced = true};
   uvm__at(x, at, UVM__WARP, d->proc, i);
 }
 
@@ -76,6 +77,12 @@ static uint32_t find_sm(struct uvm__device *d, uint64_t lanes) {
 
 static uint64_t whole_warps(const struct uvm__device *d, uint64_t lanes) { return (lanes - 1) / d->warp + 1; }
 
+/* Neighbouring blocks wait for the same instructions. */
+static uvm_ns jitter(const struct uvm_engine *x, const struct uvm__kernel *k, uint64_t block) {
+  uint64_t state = x->core->seed ^ k->number << 32 ^ block / 2, most = x->machine->gpu.start_jitter_ns;
+  return uvm_random(&state) % (most + 1);
+}
+
 static bool start_block(struct uvm_engine *x, struct uvm__device *d, struct uvm__kernel *k) {
   uint64_t block = k->next_block, lanes = lanes_of(k, block), busy = uvm__busy_lanes(k, block);
   uint64_t held = whole_warps(d, lanes) * d->warp;
@@ -87,9 +94,10 @@ static bool start_block(struct uvm_engine *x, struct uvm__device *d, struct uvm_
   d->sms[s].blocks++;
   uint32_t r = resident_add(d, (struct uvm__resident){.kernel = k, .lanes = held, .warps = whole_warps(d, busy), .sm = s});
   if (d->start < x->now) d->start = x->now;
-  for (uint64_t first = 0; first < busy; first += d->warp) {
+  uvm_ns at = d->start + jitter(x, k, block);
+  for (uint64_t first = 0; first < busy; first += d->warp, at += x->machine->gpu.warp_start_ns) {
     uint64_t count = lanes - first < d->warp ? lanes - first : d->warp;
-    start_warp(x, d, r, (struct uvm__lanes){block, first, count, lanes}, d->start + first / d->warp * x->machine->gpu.warp_start_ns);
+    start_warp(x, d, r, (struct uvm__lanes){block, first, count, lanes}, at);
   }
   d->start += x->machine->gpu.block_start_ns;
   return true;

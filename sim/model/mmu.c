@@ -65,22 +65,22 @@ static bool room(const struct uvm__device *d, const struct uvm__warp *w) {
   return d->sms[w->sm].outstanding < d->utlb && (w->outstanding || d->stalled[w->sm % d->gpcs] < d->gpc_warps);
 }
 
+/* An SM serves the warp first that started first. */
 static void wait_in_line(struct uvm__device *d, uint32_t w) {
   struct uvm__warp *warp = &d->warps.v[w];
   d->refused = true;
   if (warp->waiting) return;
-  struct uvm__sm *sm = &d->sms[warp->sm];
   warp->waiting = true;
-  warp->next = UVM__NO;
-  *(sm->tail != UVM__NO ? &d->warps.v[sm->tail].next : &sm->head) = w;
-  sm->tail = w;
+  uint32_t *at = &d->sms[warp->sm].head;
+  while (*at != UVM__NO && d->warps.v[*at].age < warp->age) at = &d->warps.v[*at].next;
+  warp->next = *at;
+  *at = w;
 }
 
 static void leave_line(struct uvm__device *d, struct uvm__sm *sm) {
   struct uvm__warp *warp = &d->warps.v[sm->head];
   warp->waiting = false;
   sm->head = warp->next;
-  if (sm->head == UVM__NO) sm->tail = UVM__NO;
 }
 
 bool uvm__fault(struct uvm_engine *x, struct uvm__device *d, uint32_t w) {
@@ -161,18 +161,30 @@ static int look_at(struct uvm_engine *x, const struct uvm__device *d, const stru
   return uvm__look(x, d->proc, r->alloc, e->page, e->page, uvm__access_of(r->op, e->writing), r->line, out);
 }
 
-/* Lets waiting warps go on while there is room: one of each SM in turn, each SM's in the order they came. */
+static bool page_there(struct uvm_engine *x, const struct uvm__device *d, const struct uvm__warp *w) {
+  const struct uvm__cursor *c = &w->at;
+  const struct uvm__record *r = &w->kernel->records.v[c->record];
+  struct uvm__look look;
+  return !uvm__look(x, d->proc, r->alloc, c->page, c->page, uvm__access_of(r->op, c->writing), r->line, &look) && look.hit;
+}
+
+/* A turn of one SM. False: nothing more of it can go on now. */
+static bool serve_line(struct uvm_engine *x, struct uvm__device *d, struct uvm__sm *sm) {
+  for (uint64_t left = x->machine->gpu.gpc_turn; left; left--) {
+    if (sm->head == UVM__NO || x->failed || !room(d, &d->warps.v[sm->head])) return false;
+    d->refused = false;
+    uvm__warp_run(x, d, sm->head);              /* refused again, it keeps its place at the head */
+    if (!d->refused) leave_line(d, sm);
+  }
+  return true;
+}
+
+/* Lets waiting warps go on while there is room: so many of each SM in turn, beginning anywhere. */
 static void serve_lines(struct uvm_engine *x, struct uvm__device *d) {
-  for (bool progress = true; progress && !x->failed;) {
-    progress = false;
-    for (uint32_t s = 0; s < d->nsms; s++) {
-      struct uvm__sm *sm = &d->sms[s];
-      if (sm->head == UVM__NO || !room(d, &d->warps.v[sm->head])) continue;
-      d->refused = false;
-      uvm__warp_run(x, d, sm->head);            /* refused again, it keeps its place at the head */
-      if (!d->refused) leave_line(d, sm);
-      progress = true;
-    }
+  uint64_t first = uvm_random(&d->random) % d->nsms;
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = 0; i < d->nsms; i++) more |= serve_line(x, d, &d->sms[(first + i) % d->nsms]);
   }
 }
 
@@ -217,6 +229,23 @@ void uvm__rearm(struct uvm_engine *x, struct uvm__device *d) {
 
 /* -- replay -- */
 
+/* What waited for room and has its page by now needs none. */
+static void pass_lines(struct uvm_engine *x, struct uvm__device *d) {
+  for (uint32_t s = 0; s < d->nsms; s++) {
+    struct uvm__sm *sm = &d->sms[s];
+    for (uint32_t *at = &sm->head; *at != UVM__NO && !x->failed;) {
+      struct uvm__warp *warp = &d->warps.v[*at];
+      if (!page_there(x, d, warp)) {
+        at = &warp->next;
+        continue;
+      }
+      uvm__at(x, x->now, UVM__WARP, d->proc, *at);
+      warp->waiting = false;
+      *at = warp->next;
+    }
+  }
+}
+
 /* All that had faulted by now try again; what is still on its way to the MMU will find the pages anyway. */
 void uvm__retry(struct uvm_engine *x, struct uvm__device *d) {
   uint32_t end = d->newest;
@@ -229,5 +258,6 @@ void uvm__retry(struct uvm_engine *x, struct uvm__device *d) {
     if (look.hit) release(x, d, i, &look);
     else send(x, d, i);
   }
+  pass_lines(x, d);
   serve_lines(x, d);
 }

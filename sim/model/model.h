@@ -100,6 +100,7 @@ struct uvm__warp {
   struct uvm__lanes lanes;
   struct uvm__cursor at;
   uint32_t sm, resident;                        /* resident: index of its block */
+  uint64_t age;                                 /* in order of start */
   uint32_t outstanding;
   uint32_t next;                                /* waiting line, free list */
   bool waiting;
@@ -109,7 +110,7 @@ struct uvm__warp {
   uint64_t ready_ps;                            /* memory's answer to the step under way; CPU: the time the step takes */
 };
 struct uvm__resident { struct uvm__kernel *kernel; uint64_t lanes, warps; uint32_t sm, next; };
-struct uvm__sm { uint64_t lanes, blocks; uint32_t outstanding, head, tail; uvm_ns issue; };   /* head, tail: warps waiting for a place */
+struct uvm__sm { uint64_t lanes, blocks; uint32_t outstanding, head; uvm_ns issue; };   /* head: warps waiting for a place, the oldest first */
 struct uvm__entry {                             /* one outstanding raw fault */
   uint64_t k, m, page, generation;              /* elements [k, k + m) of the record touch the page */
   uint32_t record, warp, sm, newer, older, beside;   /* by age; `beside`: next who waits for the same page walk */
@@ -129,12 +130,14 @@ struct uvm__device {
   UVM_VEC(struct uvm__resident) residents;
   uint32_t free_warp, free_resident, next_sm;
   uint32_t piecemeal;                           /* the CPU's block whose threads are being started */
+  uint64_t started;                             /* warps ever */
   uvm_ns start;                                 /* when the next block may start */
   double load_ps[UVM_MAX_NODES], store_ps[UVM_MAX_NODES];   /* for a byte of each node */
   uint64_t memory_ps[UVM_MAX_NODES];            /* when each node's memory has answered all so far */
   /* faults */
   UVM_VEC(struct uvm__entry) entries;
   uint32_t free_entry, oldest, newest, nentries;
+  uint64_t random;                              /* where the SMs' turns begin */
   UVM_VEC(struct uvm__walk) walks;              /* a queue from walk_head on */
   size_t walk_head;
   uint32_t *walk_hash;                          /* newest walk of a page + 1 */
@@ -249,7 +252,7 @@ void uvm__tell_summary(struct uvm_engine *x, uvm_proc p, const struct uvm__recor
 void uvm__tell_stall(struct uvm_engine *x, uvm_proc p, uvm_ns since, int64_t line);
 
 /* kernel.c, warp.c */
-struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p);
+struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p, uint64_t seed);
 void uvm__device_destroy(struct uvm__device *d);
 void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k);
 void uvm__warp_ended(struct uvm_engine *x, struct uvm__device *d, uint32_t w);
