@@ -33,6 +33,7 @@ struct uvm_event {
   uvm_proc proc;
   uvm_node src, dst;
   bool has_alloc;
+  bool spurious;                                /* GPU_FAULT: the page was mapped when its turn came; nothing was done */
   uint32_t alloc;                               /* the allocation's number, when has_alloc */
   uvm_ns t, dur;
   uint64_t offset, bytes, value;                /* offset in the allocation */

@@ -59,7 +59,7 @@ static void count(struct uvm_counters *c, const struct uvm_places *p, const stru
   case UVM_E_TRANSFER: count_transfer(c, p, e); break;
   case UVM_E_GPU_BATCH: c->fault_batches++; break;
   case UVM_E_GPU_FAULT:
-    c->gpu_faults++;
+    c->gpu_faults += !e->spurious;
     c->throttled_faults += e->hint == UVM_HINT_THROTTLE;
     break;
   case UVM_E_CPU_FAULT: c->cpu_faults++; break;
@@ -94,7 +94,7 @@ static void count_proc(struct uvm_proc_counters *procs, const struct uvm_places 
   switch ((enum uvm_event_kind)e->kind) {
   case UVM_E_ACCESS: count_access(c, e); break;
   case UVM_E_CPU_FAULT: c->faults++; break;
-  case UVM_E_GPU_FAULT: c->faults++, c->throttled_faults += e->hint == UVM_HINT_THROTTLE; break;
+  case UVM_E_GPU_FAULT: c->faults += !e->spurious, c->throttled_faults += e->hint == UVM_HINT_THROTTLE; break;
   case UVM_E_GPU_BATCH: c->fault_batches++; break;
   case UVM_E_REMOTE_MAP: c->remote_maps++; break;
   case UVM_E_THROTTLE: c->throttles++; break;

@@ -52,6 +52,7 @@ static void test_faults(void **state) {
   (void)state;
   feed((struct uvm_event){.kind = UVM_E_GPU_BATCH, .proc = GPU0});
   feed((struct uvm_event){.kind = UVM_E_GPU_FAULT, .proc = GPU0});
+  feed((struct uvm_event){.kind = UVM_E_GPU_FAULT, .proc = GPU0, .spurious = true});   /* served by another: none of ours */
   feed((struct uvm_event){.kind = UVM_E_GPU_FAULT, .proc = GPU0, .hint = UVM_HINT_THROTTLE});
   feed((struct uvm_event){.kind = UVM_E_GPU_FAULT, .proc = GPU1, .hint = UVM_HINT_PIN});
   feed((struct uvm_event){.kind = UVM_E_CPU_FAULT, .proc = CPU});

@@ -129,6 +129,7 @@ static void observe_fault(struct uvm_core *c, const struct nv_gpu *g, const stru
   o.value = e->merged;
   o.access = e->access;
   o.why = r->why, o.hint = r->hint, o.rule = r->rule;
+  o.spurious = r->outcome == NV_ALREADY_MAPPED;
   o.bytes = UVM_PAGE;
   o.block = g->service.block;
   o.line = e->line;
