@@ -16,6 +16,14 @@ static int look_elsewhere(struct uvm_engine *x, uvm_proc p, const struct uvm_all
   return 0;
 }
 
+/* Of a hit on p's own memory: what a prefetch brought proves to have been worth it. */
+static void prove(struct uvm_engine *x, uvm_proc p, struct uvm_block *b, int page, const struct uvm__look *look) {
+  int n = uvm_block_prove(x->core->space, b, look->node, page, (int)look->run);
+  if (!n) return;
+  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_PREFETCH_USED, .proc = p, .has_alloc = true, .alloc = b->range->alloc->number,
+                                           .t = x->now, .offset = uvm_block_offset(b, page), .bytes = (uint64_t)n * UVM_PAGE, .block = b});
+}
+
 static int min_int(int a, int b) { return a < b ? a : b; }
 
 int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t last, uint8_t access, int64_t line,
@@ -24,7 +32,7 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
   if (a->kind != UVM_MANAGED) return look_elsewhere(x, p, a, page, last, line, out);
   *out = (struct uvm__look){false, UVM_NONE, 1};
   const struct uvm_space *s = x->core->space;
-  const struct uvm_block *b = uvm_block_find(a, page * UVM_PAGE);
+  struct uvm_block *b = uvm_block_find(a, page * UVM_PAGE);
   if (!b) return 0;
   int i = uvm_page_of(a, page * UVM_PAGE);
   const uvm_mask *mapped = uvm_block_mapped(s, b, p, uvm_level_of((enum uvm_access)access));
@@ -35,6 +43,7 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
   const uvm_mask *local = uvm_block_resident(s, b, home);
   if (uvm_mask_test(local, i)) {
     *out = (struct uvm__look){true, home, (uint64_t)(min_int(end, uvm_mask_gap(local, i)) - i)};
+    prove(x, p, b, i, out);
     return 0;
   }
   uvm_node node = uvm_page_target(s, b, p, i);

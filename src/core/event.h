@@ -25,6 +25,7 @@ enum uvm_event_kind {
   UVM_E_KERNEL,        /* name; proc; dur; value its number */
   UVM_E_SECTION,       /* name; value the iteration; dur. Told at its end, t is its start */
   UVM_E_SECTION_BEGIN, /* name, value: told at once */
+  UVM_E_PREFETCH_USED, /* pages that came by a speculative prefetch were touched for the first time: proc; bytes */
   UVM_E_ACCESS,        /* a summary of accesses made: proc; access; value elements; bytes of them that were remote */
   UVM_E_STALL,         /* proc waited for faults: dur */
 };

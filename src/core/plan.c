@@ -53,6 +53,7 @@ static void became_resident(const struct uvm_space *s, struct uvm_block *b, uvm_
 
 static void left(const struct uvm_space *s, struct uvm_block *b, uvm_node n, const uvm_mask *m, bool evicted) {
   uvm_mask_andnot(uvm_block_resident(s, b, n), m);
+  uvm_mask_andnot(uvm_block_unproven(s, b, n), m);
   for (uvm_proc p = 0; evicted && p < s->topology.nprocs; p++)
     if (s->procs[p].home == n) uvm_mask_or(uvm_block_evicted(s, b, p), m);
 }
@@ -79,6 +80,12 @@ static void map(const struct uvm_space *s, struct uvm_block *b, const struct uvm
   if (top >= UVM_MAP_WRITE) uvm_mask_or(uvm_block_dirty(s, b), m);
 }
 
+/* A page that was copied on somebody's guess has to prove itself. */
+static void arrived(const struct uvm_space *s, struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {
+  became_resident(s, b, st->dst, m);
+  if (st->cause == UVM_C_PREFETCH) uvm_mask_or(uvm_block_unproven(s, b, st->dst), m);
+}
+
 void uvm__step_apply(const struct uvm_space *s, struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {
   switch ((enum uvm_step_kind)st->kind) {
   case UVM_S_POPULATE:
@@ -88,11 +95,11 @@ void uvm__step_apply(const struct uvm_space *s, struct uvm_block *b, const struc
   case UVM_S_MIGRATE:
   case UVM_S_EVICT:
     left(s, b, st->src, m, st->kind == UVM_S_EVICT);
-    became_resident(s, b, st->dst, m);
+    arrived(s, b, st, m);
     uvm_mask_andnot(uvm_block_dirty(s, b), m);
     break;
   case UVM_S_DUPLICATE:
-    became_resident(s, b, st->dst, m);
+    arrived(s, b, st, m);
     *uvm_block_duplicated(s, b) = uvm__held_twice(s, b);
     break;
   case UVM_S_COLLAPSE:

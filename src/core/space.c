@@ -220,7 +220,7 @@ struct uvm_range *uvm_alloc_range(const struct uvm_alloc *a, uint64_t offset) {
 /* -- blocks -- */
 
 size_t uvm__block_masks(const struct uvm_space *s) {
-  return s->topology.nnodes + (size_t)s->topology.nprocs * UVM_MAP_LEVELS + 2 + s->topology.nprocs;
+  return s->topology.nnodes + (size_t)s->topology.nprocs * UVM_MAP_LEVELS + 2 + s->topology.nprocs + s->topology.nnodes;
 }
 
 /* One allocation: the struct, its masks, its backing ids. */
@@ -353,6 +353,15 @@ uint32_t uvm_page_nodes(const struct uvm_space *s, const struct uvm_block *b, in
   uint32_t nodes = 0;
   for (uvm_node n = 0; n < s->topology.nnodes; n++) nodes |= (uint32_t)uvm_mask_test(uvm_block_resident(s, b, n), page) << n;
   return nodes;
+}
+
+int uvm_block_prove(const struct uvm_space *s, struct uvm_block *b, uvm_node node, int first, int n) {
+  uvm_mask *unproven = uvm_block_unproven(s, b, node);
+  if (n == 1 && !uvm_mask_test(unproven, first)) return 0;      /* nearly always */
+  uvm_mask touched = uvm_mask_range(first, first + n);
+  uvm_mask_and(&touched, unproven);
+  uvm_mask_andnot(unproven, &touched);
+  return uvm_mask_count(&touched);
 }
 
 uvm_mask uvm_block_populated(const struct uvm_space *s, const struct uvm_block *b) {

@@ -112,7 +112,7 @@ static inline int uvm_page_of(const struct uvm_alloc *a, uint64_t offset) { retu
 uint64_t uvm_block_offset(const struct uvm_block *b, int p);
 static inline uvm_mask uvm_block_all(const struct uvm_block *b) { return uvm_mask_range(b->first, b->first + b->pages); }
 
-/* Masks. Layout of b->mask: resident[nnodes], mapped[nprocs][3], duplicated, dirty, evicted[nprocs]. */
+/* Masks. Layout of b->mask: resident[nnodes], mapped[nprocs][3], duplicated, dirty, evicted[nprocs], unproven[nnodes]. */
 static inline uvm_mask *uvm_block_resident(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) { (void)s; return (uvm_mask *)&b->mask[n]; }
 static inline uvm_mask *uvm_block_mapped(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, enum uvm_level l) {
   return (uvm_mask *)&b->mask[s->topology.nnodes + p * UVM_MAP_LEVELS + l];
@@ -120,6 +120,12 @@ static inline uvm_mask *uvm_block_mapped(const struct uvm_space *s, const struct
 static inline uvm_mask *uvm_block_duplicated(const struct uvm_space *s, const struct uvm_block *b) { return (uvm_mask *)&b->mask[s->topology.nnodes + s->topology.nprocs * UVM_MAP_LEVELS]; }
 static inline uvm_mask *uvm_block_dirty(const struct uvm_space *s, const struct uvm_block *b) { return uvm_block_duplicated(s, b) + 1; }
 static inline uvm_mask *uvm_block_evicted(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p) { return uvm_block_duplicated(s, b) + 2 + p; }
+/* Pages that came to the node by a speculative prefetch and that its own processors have not touched since. */
+static inline uvm_mask *uvm_block_unproven(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) {
+  return uvm_block_duplicated(s, b) + 2 + s->topology.nprocs + n;
+}
+/* An engine that sees accesses says that pages [first, first + n) were touched at node: how many of them that proves useful. */
+int uvm_block_prove(const struct uvm_space *s, struct uvm_block *b, uvm_node node, int first, int n);
 /* Level that an access needs: PREFETCH and READ read, WRITE write, ATOMIC atomic. */
 static inline enum uvm_level uvm_level_of(enum uvm_access a) { return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC; }
 /* Nodes the page is resident on, a bit each. */

@@ -15,7 +15,7 @@ const char *uvm_kind_name(enum uvm_kind kind) {
 
 /* Which prefetched bytes were used, and who waited for a link, no event tells; the peak is the session's to say. */
 static struct uvm_counters fresh(void) {
-  return (struct uvm_counters){.prefetch_used_bytes = UVM_UNKNOWN, .link_wait_ns = UVM_UNKNOWN, .peak_gpu_bytes = UVM_UNKNOWN};
+  return (struct uvm_counters){.link_wait_ns = UVM_UNKNOWN, .peak_gpu_bytes = UVM_UNKNOWN};
 }
 
 void uvm_counters_add(struct uvm_counters *a, const struct uvm_counters *b) {
@@ -63,6 +63,7 @@ static void count(struct uvm_counters *c, const struct uvm_places *p, const stru
     c->throttled_faults += e->hint == UVM_HINT_THROTTLE;
     break;
   case UVM_E_CPU_FAULT: c->cpu_faults++; break;
+  case UVM_E_PREFETCH_USED: c->prefetch_used_bytes += e->bytes; break;
   case UVM_E_DUPLICATE: c->duplicated_bytes += mask_pages(e) * UVM_PAGE; break;
   case UVM_E_REVOKE: c->revocations += mask_pages(e); break;
   case UVM_E_EVICT: c->evictions++; break;

@@ -127,6 +127,7 @@ void uvm_rows_event(void *rows, const struct uvm_event *e) {
   case UVM_E_SECTION: end_section(r, e); break;
   case UVM_E_ALLOC:
   case UVM_E_FREE:
+  case UVM_E_PREFETCH_USED:
   case UVM_E_ACCESS:
   case UVM_E_STALL: break;
   }

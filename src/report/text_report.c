@@ -59,7 +59,8 @@ static void print_totals(const struct uvm_summary *s, FILE *f) {
   copies_line(&t, "moved to GPUs", c->h2d_bytes, c->h2d_copies);
   copies_line(&t, "moved to the CPU", c->d2h_bytes, c->d2h_copies);
   line(&t, "moved between GPUs", c->d2d_bytes, UVM_BYTES, "%s", "");
-  line(&t, "  of all this prefetched", c->prefetched_bytes, UVM_BYTES, "came along with a fault");
+  line(&t, "  of all this prefetched", c->prefetched_bytes, UVM_BYTES, "came along with a fault; %s of it was used",
+       uvm_size_text(c->prefetch_used_bytes, size));
   line(&t, "duplicated", c->duplicated_bytes, UVM_BYTES, "for reading on several sides");
   line(&t, "revocations", c->revocations, UVM_COUNT, "pages whose permission was taken away");
   line(&t, "evictions", c->evictions, UVM_COUNT, "moving %s", uvm_size_text(c->evicted_bytes, size));

@@ -1,0 +1,111 @@
+/* Whole runs: what they count, checked by arithmetic on small traces, and the names a run is asked for. */
+#include "tests/unit/unit.h"
+#include "session.h"
+#include <unistd.h>
+
+static struct { uint64_t prefetched, used, h2d, accesses; } sum;
+
+static void watch(void *ctx, const struct uvm_event *e) {
+  (void)ctx;
+  if (e->kind == UVM_E_TRANSFER && e->dst) sum.h2d += e->bytes, sum.prefetched += e->cause == UVM_C_PREFETCH ? e->bytes : 0;
+  if (e->kind == UVM_E_PREFETCH_USED) sum.used += e->bytes;
+}
+
+static struct uvm_session_result result;
+static struct uvm_error error;
+
+static int run(const char *text, struct uvm_session_config c) {
+  char path[] = "/tmp/uvmsim-session-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, text, strlen(text)), (long)strlen(text));
+  close(fd);
+  struct uvm_observer o = {NULL, watch};
+  memset(&sum, 0, sizeof sum);
+  c.trace = path, c.observers = &o, c.nobservers = 1;
+  int rc = uvm_session_run(&c, &result, &error);
+  unlink(path);
+  return rc;
+}
+
+#define HEAD "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 2M managed a\n"
+
+/* A 64 KiB stride over 2 MiB, 32 pages one after the other: 6 of them fault (vector V2: 0, 16, 32, 64, 128, 256), the others
+ * came along, and of all that came along only those are used. */
+static void test_prefetch_used(void **state) {
+  (void)state;
+  assert_int_equal(run(HEAD "w cpu a 0 2M\nr gpu0 a 0 2M step=65536\nr gpu0 a 0 2M step=65536\n", (struct uvm_session_config){0}), 0);
+  assert_int_equal(sum.h2d, 2 << 20);
+  assert_int_equal(sum.prefetched, (512 - 6) * 4096);
+  assert_int_equal(sum.used, (32 - 6) * 4096);
+  assert_int_equal(result.accesses, 512 + 32 + 32);
+}
+
+/* Pages that leave untouched were not worth it, and those that come back have to prove themselves again. */
+static void test_prefetch_used_again(void **state) {
+  (void)state;
+  assert_int_equal(run(HEAD "w cpu a 0 2M\nr gpu0 a 0 8\nw cpu a 0 64K\nr gpu0 a 0 64K\n", (struct uvm_session_config){.thrash = "none"}), 0);
+  assert_int_equal(sum.prefetched, 2 * 15 * 4096);   /* to the GPU, twice; the CPU's fault also brought 15 pages back */
+  assert_int_equal(sum.used, 15 * 4096 + 15 * 4096); /* 15 by the CPU's writes, 15 by the GPU's last loop */
+}
+
+static void test_names(void **state) {
+  (void)state;
+  static const struct { struct uvm_session_config c; const char *says; } rows[] = {
+      {{.machine = "nvidia-h20"}, "nvidia-h200"}, {{.policy = "nvidea"}, "nvidia"},  {{.driver = "nouveau"}, "nvidia"},
+      {{.engine = "warp"}, "model"},              {{.evict = "lru2"}, "lru-service"}, {{.prefetch = "tree"}, "density"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assert_int_equal(run(HEAD, rows[i].c), UVM_EUSAGE);
+    assert_non_null(strstr(error.text, rows[i].says));
+  }
+}
+
+static void test_driver_version(void **state) {
+  (void)state;
+  assert_int_equal(run(HEAD, (struct uvm_session_config){0}), 0);
+  assert_string_equal(result.driver, "nvidia-580");
+  assert_int_equal(run(HEAD, (struct uvm_session_config){.driver = "nvidia-595"}), 0);
+  assert_string_equal(result.driver, "nvidia-595");
+  const struct uvm_setting version = {"nvidia", "version", "570"};
+  assert_int_equal(run(HEAD, (struct uvm_session_config){.settings = &version, .nsettings = 1}), 0);
+  assert_string_equal(result.driver, "nvidia-570");
+}
+
+static void test_settings(void **state) {
+  (void)state;
+  static const struct { struct uvm_setting o; const char *says; } rows[] = {
+      {{"nvidia", "batch", "1"}, "fault_batch_count"}, {{"density", "threshold", "x"}, "threshold"}, {{"lru", "x", "1"}, "density"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assert_int_equal(run(HEAD, (struct uvm_session_config){.settings = &rows[i].o, .nsettings = 1}), UVM_EUSAGE);
+    assert_non_null(strstr(error.text, rows[i].says));
+  }
+  const struct uvm_setting off = {"density", "enable", "0"};   /* one page a fault then */
+  assert_int_equal(run(HEAD "w cpu a 0 2M\nr gpu0 a 0 8\n", (struct uvm_session_config){.settings = &off, .nsettings = 1}), 0);
+  assert_int_equal(sum.h2d, 4096);
+}
+
+/* Half of 2 MiB is less than a chunk: there is always room for one. Three allocations of 2 MiB at 1.5 leave two chunks. */
+static void test_oversubscribe(void **state) {
+  (void)state;
+  assert_int_equal(run(HEAD "r gpu0 a 0 2M\n", (struct uvm_session_config){.oversubscribe = 4}), 0);
+  assert_int_equal(result.gpu_capacity, 2 << 20);
+  assert_int_equal(run(HEAD "alloc b 2M managed b\nalloc c 2M managed c\nr gpu0 a 0 2M\n", (struct uvm_session_config){.oversubscribe = 1.5}), 0);
+  assert_int_equal(result.gpu_capacity, 4 << 20);
+  assert_int_equal(run("uvmtrace 1\nprocessor cpu\nalloc p 2M pinned p\n", (struct uvm_session_config){.oversubscribe = 2}), UVM_EUSAGE);
+}
+
+static void test_too_many_gpus(void **state) {
+  (void)state;
+  assert_int_equal(run("uvmtrace 1\nprocessor cpu\nprocessor gpu0\nprocessor gpu1\n", (struct uvm_session_config){0}), UVM_EUSAGE);
+  assert_non_null(strstr(error.text, "nvidia-h200x2"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_prefetch_used), cmocka_unit_test(test_prefetch_used_again), cmocka_unit_test(test_names),
+      cmocka_unit_test(test_driver_version), cmocka_unit_test(test_settings),            cmocka_unit_test(test_oversubscribe),
+      cmocka_unit_test(test_too_many_gpus),
+  };
+  return UVM_RUN(tests);
+}
