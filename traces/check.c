@@ -31,10 +31,33 @@ static int range(const struct uvm_check *c, int64_t line, uint32_t number, uint6
                         (ull)a->bytes, (ull)offset, (ull)bytes);
 }
 
+/* Prefetches and advice are about memory that can move. */
+static int managed(const struct uvm_check *c, const struct uvm_trace_record *r, struct uvm_error *e) {
+  char id[80];
+  int code = range(c, r->line, r->alloc, r->offset, r->bytes, e);
+  if (code || c->allocs.v[r->alloc].managed) return code;
+  return uvm_input_fail(c->in, r->line, e, "expected managed memory, found %s, which is not",
+                        uvm_quote(c->ids.list.v[c->allocs.v[r->alloc].id], id));
+}
+
 /* Steps, widths and lane counts: at least 1 and not absurd, so that no later arithmetic overflows. */
 static int amount(const struct uvm_check *c, int64_t line, const char *what, uint64_t n, struct uvm_error *e) {
   if (n && n <= UVM_TRACE_MAX_BYTES) return 0;
   return uvm_input_fail(c->in, line, e, "expected a %s from 1 to 2^47, found %llu", what, (ull)n);
+}
+
+/* Delays and durations: a run counts picoseconds too, which must fit in 64 bits. */
+static int duration(const struct uvm_check *c, int64_t line, uint64_t ns, struct uvm_error *e) {
+  if (ns <= UVM_TRACE_MAX_NS) return 0;
+  return uvm_input_fail(c->in, line, e, "expected a time of at most 2^53 ns (104 days), found %llu", (ull)ns);
+}
+
+/* Elements may overlap, so their sum is no less absurd than a length can be. */
+static int element_bytes(const struct uvm_check *c, const struct uvm_trace_access *a, struct uvm_error *e) {
+  uint64_t elements = (a->bytes - 1) / a->step + 1, width = a->width < a->bytes ? a->width : a->bytes;
+  if (elements <= UVM_TRACE_MAX_ELEMENT_BYTES / width) return 0;
+  return uvm_input_fail(c->in, a->line, e, "expected elements of at most 2^53 bytes together, found %llu of %llu bytes", (ull)elements,
+                        (ull)width);
 }
 
 static int check_access(const struct uvm_check *c, struct uvm_trace_access *a, bool inside, struct uvm_error *e) {
@@ -47,7 +70,8 @@ static int check_access(const struct uvm_check *c, struct uvm_trace_access *a, b
   if (!a->has_width) a->width = loop ? 8 : a->bytes;
   if (!a->has_step) a->step = inside ? a->width : c->page ? c->page : UVM_PAGE;
   code = amount(c, a->line, "step", a->step, e);
-  return code ? code : amount(c, a->line, "width", a->width, e);
+  if (!code) code = amount(c, a->line, "width", a->width, e);
+  return code ? code : element_bytes(c, a, e);
 }
 
 static int check_processor(struct uvm_check *c, struct uvm_trace_record *r, struct uvm_error *e) {
@@ -95,7 +119,8 @@ static int check_alloc(struct uvm_check *c, struct uvm_trace_record *r, struct u
   r->alloc = (uint32_t)c->allocs.n;
   if (id == c->last.n) UVM_PUSH(&c->last) = r->alloc;
   else c->last.v[id] = r->alloc;
-  UVM_PUSH(&c->allocs) = (struct uvm_check_alloc){.id = id, .live = true, .bytes = r->bytes, .line = r->line};
+  bool is_managed = r->kind == UVM_TRK_MANAGED;
+  UVM_PUSH(&c->allocs) = (struct uvm_check_alloc){.id = id, .live = true, .managed = is_managed, .bytes = r->bytes, .line = r->line};
   return 0;
 }
 
@@ -113,6 +138,7 @@ static int check_kernel(const struct uvm_check *c, struct uvm_trace_record *r, s
   if (!code) code = amount(c, r->line, "number of lanes", r->lanes, e);
   if (!r->has_lanes_per_block) r->lanes_per_block = r->lanes < 256 ? r->lanes : 256;
   if (!code) code = amount(c, r->line, "number of lanes per block", r->lanes_per_block, e);
+  if (!code && r->has_ns) code = duration(c, r->line, r->ns, e);
   for (size_t i = 0; !code && i < r->naccesses; i++) code = check_access(c, &r->accesses[i], true, e);
   return code;
 }
@@ -120,14 +146,14 @@ static int check_kernel(const struct uvm_check *c, struct uvm_trace_record *r, s
 static int check_prefetch(const struct uvm_check *c, const struct uvm_trace_record *r, struct uvm_error *e) {
   uint8_t proc;
   int code = uvm_proc_parse(r->label, &proc) ? processor(c, r->line, proc, e) : 0;
-  return code ? code : range(c, r->line, r->alloc, r->offset, r->bytes, e);
+  return code ? code : managed(c, r, e);
 }
 
 static int check_advise(const struct uvm_check *c, struct uvm_trace_record *r, struct uvm_error *e) {
   bool ignored = uvm_advice_ignores_proc(r->advice);
   int code = ignored ? 0 : processor(c, r->line, r->proc, e);
   if (ignored && r->proc >= c->procs) r->proc = 0;
-  return code ? code : range(c, r->line, r->alloc, r->offset, r->bytes, e);
+  return code ? code : managed(c, r, e);
 }
 
 static int check_wait(const struct uvm_check *c, const struct uvm_trace_record *r, struct uvm_error *e) {
@@ -156,7 +182,7 @@ int uvm_check_record(struct uvm_check *c, struct uvm_trace_record *r, struct uvm
   case UVM_TR_SYNC: return r->has_proc ? processor(c, r->line, r->proc, e) : 0;
   case UVM_TR_RECORD: uvm_names_add(&c->events, r->label); return 0;
   case UVM_TR_WAIT: return check_wait(c, r, e);
-  case UVM_TR_DELAY: return 0;
+  case UVM_TR_DELAY: return duration(c, r->line, r->ns, e);
   case UVM_TR_BEGIN: UVM_PUSH(&c->sections) = r->line; return 0;
   case UVM_TR_END:
     if (!c->sections.n) return uvm_input_fail(c->in, r->line, e, "expected an open section, found \"end\" without its \"begin\"");

@@ -6,7 +6,7 @@
 #include "input.h"
 #include "names.h"
 
-struct uvm_check_alloc { uint32_t id; bool live; uint64_t bytes; int64_t line; };   /* line: of the alloc, or of the free */
+struct uvm_check_alloc { uint32_t id; bool live, managed; uint64_t bytes; int64_t line; };   /* line: of the alloc, or of the free */
 struct uvm_check {
   const struct uvm_input *in;                   /* for messages */
   struct uvm_names ids, events;

@@ -221,6 +221,13 @@ static const struct refused refused[] = {
   {"r cpu a 0 8 width=0\n", 5, "expected a width from 1 to 2^47, found 0"},
   {"r cpu a 0 8 width=140737488355329\n", 5, "expected a width from 1 to 2^47"},
   {"r cpu a 0 8 step=4K\n", 5, "expected a step in bytes (decimal), found \"4K\""},
+  {"r cpu a 0 64K step=1 width=65536\nw cpu a 0 64K step=70000 width=140737488355328\nr cpu b 0 8\n", 7, "which no alloc record names"},
+  {"alloc b 128M managed b\nr cpu b 0 128M step=1 width=67108865\n", 6,              /* 2^27 elements of 2^26 + 1 bytes */
+   "expected elements of at most 2^53 bytes together, found 134217728 of 67108865 bytes"},
+  {"delay cpu 9007199254740993\n", 5, "expected a time of at most 2^53 ns (104 days), found 9007199254740993"},
+  {"kernel gpu0 lanes=1 ns=9223372036854775807\ndone\n", 5, "expected a time of at most 2^53 ns"},
+  {"alloc b 4K pinned b\nprefetch gpu0 b 0 4K\n", 6, "expected managed memory, found \"b\", which is not"},
+  {"alloc b 4K device b\nadvise set_read_mostly cpu b 0 4K\n", 6, "expected managed memory, found \"b\", which is not"},
   {"kernel gpu0 lanes=0\ndone\n", 5, "expected a number of lanes from 1 to 2^47, found 0"},
   {"kernel gpu0 lanes=1K\ndone\n", 5, "expected a number of lanes, found \"1K\""},
   {"kernel gpu0 lanes=9 lanes_per_block=0\ndone\n", 5, "expected a number of lanes per block"},
@@ -357,8 +364,9 @@ static const char canonical[] =
   "r cpu a%20b%25%23 0 65536\nw gpu1 a%20b%25%23 4096 8 step=4096 width=8\nrw cpu h 0 1 width=1\natomic gpu0 p 8 8 step=8\n"
   "kernel gpu0 lanes=1000 lanes_per_block=128 stream=4 name=k%20k ns=12\nr h 0 4096 split=cyclic step=16 width=4\n"
   "next\nw h 0 4096 by=block\natomic h 8 8\nrw h 0 64 split=blocked\ndone\nkernel cpu lanes=1\ndone\n"
-  "prefetch gpu1 d 0 4096 stream=9\nprefetch dram d 0 4096\nadvise set_preferred_location cpu d 0 4096\n"
-  "advise unset_read_mostly cpu d 0 4096\nadvise set_coarse_grain gpu1 d 0 4096\nmemcpy d 0 h 1 2 stream=1\nmemcpy h 0 d 0 2\n"
+  "prefetch gpu1 a%20b%25%23 0 4096 stream=9\nprefetch dram a%20b%25%23 0 4096\nadvise set_preferred_location cpu a%20b%25%23 0 4096\n"
+  "advise unset_read_mostly cpu a%20b%25%23 0 4096\nadvise set_coarse_grain gpu1 a%20b%25%23 0 4096\n"
+  "memcpy d 0 h 1 2 stream=1\nmemcpy h 0 d 0 2\n"
   "sync\nsync stream=4\nsync gpu1\nsync stream=0 gpu1\nrecord e%20v stream=4\nwait e%20v stream=0\ndelay cpu 1000\n"
   "begin s\nbegin s/3\nbegin a/b/0\nend\nend\nend\nfree h\nalloc h 4096 managed h2\nw cpu h 0 8\n";
 
