@@ -28,7 +28,7 @@ struct uvm_engine_ops {
   const char *name, *help;
   uint32_t capabilities;
   int (*open)(const struct uvm_engine_config *c, struct uvm_engine **out, struct uvm_error *e);
-  void (*hw)(struct uvm_engine *x, struct uvm_hw *out);           /* fills everything but fail */
+  void (*hw)(struct uvm_engine *x, struct uvm_hw *out);           /* fail ends `next` */
   int (*feed)(struct uvm_engine *x, const struct uvm_trace_record *r, struct uvm_error *e);   /* NULL: the trace ended. Copies what it keeps */
   int (*next)(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e);        /* 1; < 0 */
   uvm_ns (*now)(const struct uvm_engine *x);

@@ -19,7 +19,6 @@ struct session {
   struct uvm_session_result *result;
   struct uvm_error *error;
   bool started;                                 /* the driver's init ran */
-  int failed;                                   /* code of hw.fail, 0 none */
 };
 
 static const struct uvm_engine_ops *const engines[] = {&uvm_engine_model, NULL};
@@ -173,17 +172,6 @@ static int apply_settings(struct session *s) {
 
 /* -- the run -- */
 
-static int run_failed(void *ctx, int code, const char *fmt, ...) {
-  struct session *s = ctx;
-  if (s->failed) return s->failed;              /* the first cause is the one to tell */
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(s->error->text, sizeof s->error->text, fmt, ap);
-  va_end(ap);
-  s->error->code = code;
-  return s->failed = code;
-}
-
 static void count_accesses(void *ctx, const struct uvm_event *e) {
   struct uvm_session_result *r = ctx;
   if (e->kind == UVM_E_ACCESS) r->accesses += e->value;
@@ -267,7 +255,6 @@ static int run(struct session *s) {
     int rc = s->ops->next(s->engine, &ev, s->error);
     if (rc > 0) rc = dispatch(s, &ev);
     if (rc < 0) return rc;
-    if (s->failed) return s->failed;
     if (uvm_session_stop) return s->result->interrupted = true, 0;
   } while (ev.kind != UVM_N_END);
   return 0;
@@ -305,7 +292,6 @@ static int start(struct session *s) {
   int rc = s->ops->open(&ec, &s->engine, s->error);
   if (rc) return rc;
   s->ops->hw(s->engine, &c->hw);
-  c->hw.fail = run_failed;
   if ((rc = check_needs(s)) || (rc = c->driver->init(c, s->error))) return rc;
   s->started = true;
   return uvm_host_start(c->host, s->error);

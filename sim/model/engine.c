@@ -54,6 +54,7 @@ static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_er
     x->outbox_head = x->outbox.n = 0;
     if (!uvm__queue_pop(&x->queue, &event))
       return uvm_fail(e, UVM_EENV, "nothing is left to happen, but the trace is not through: the driver forgot an access or a call");
+    if (event.time > UVM__MAX_NS) return uvm__fail(x, x->host.line, "expected a run of at most 2^53 ns (104 days), found a longer one");
     assert(event.time >= x->now);
     x->now = event.time;
     happen(x, &event);
@@ -69,8 +70,8 @@ static int feed(struct uvm_engine *x, const struct uvm_trace_record *r, struct u
 }
 
 static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out, struct uvm_error *e) {
-  (void)e;
   struct uvm_engine *x = uvm_mem(sizeof *x);
+  x->error = e;
   x->core = c->core;
   x->machine = c->machine;
   x->trace = c->trace;

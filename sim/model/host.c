@@ -208,6 +208,7 @@ static int feed_end(struct uvm_engine *x, const struct uvm_trace_record *r) {
 int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r) {
   assert(x->host.state == UVM__HUNGRY);
   if (!r) return wait_for(x, (struct uvm__wait){.all = true}, UVM_TR_END), 0;
+  x->host.line = r->line;
   switch ((enum uvm_trace_op)r->op) {
   case UVM_TR_PROCESSOR: case UVM_TR_PAGE: return hungry_at(x, x->now), 0;
   case UVM_TR_ALLOC: return feed_alloc(x, r);

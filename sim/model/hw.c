@@ -66,8 +66,19 @@ static void complete(void *ctx, uint64_t cookie, uvm_ns now) {
   else uvm__host_complete(ctx);
 }
 
+static int fail(void *ctx, int code, const char *fmt, ...) {
+  struct uvm_engine *x = ctx;
+  if (x->failed) return x->failed;              /* the first cause is the one to tell */
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(x->error->text, sizeof x->error->text, fmt, ap);
+  va_end(ap);
+  x->error->code = code;
+  return x->failed = code;
+}
+
 void uvm__hw(struct uvm_engine *x, struct uvm_hw *out) {
   *out = (struct uvm_hw){.ctx = x, .ring_put = ring_put, .ring_get = ring_get, .ring_entry = ring_entry, .replay = replay, .rearm = rearm,
                          .notes = notes, .clear_counter = clear_counter, .execute = execute, .price = price, .wake = wake, .resume = resume,
-                         .complete = complete, .fail = out->fail};
+                         .complete = complete, .fail = fail};
 }

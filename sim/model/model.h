@@ -34,6 +34,7 @@ enum uvm__happening {
 };
 struct uvm__event { uvm_ns time; uint64_t seq, c; void *p; uint32_t a, b; uint8_t kind; };
 struct uvm__queue { UVM_VEC(struct uvm__event) heap; uint64_t seq; };
+#define UVM__MAX_NS (1ull << 53)                /* of a run: memory's answers are counted in picoseconds */
 void uvm__queue_push(struct uvm__queue *q, struct uvm__event e);          /* e.seq is set here */
 bool uvm__queue_pop(struct uvm__queue *q, struct uvm__event *out);
 static inline uvm_ns uvm__queue_next(const struct uvm__queue *q) { return q->heap.n ? q->heap.v[0].time : UVM_NEVER; }
@@ -196,12 +197,13 @@ struct uvm__host {
   struct uvm_alloc *freeing;
   UVM_VEC(struct uvm__section) sections;
   uvm_proc last_gpu;                            /* named last */
+  int64_t line;                                 /* of the latest record */
 };
 
 struct uvm_engine {
   struct uvm_core *core;
   struct uvm_machine *machine;
-  struct uvm_error *error;                      /* while in feed or next */
+  struct uvm_error *error;                      /* the session's, of the latest call */
   int failed;
   uvm_ns now;
   const char *trace;                            /* its name, or NULL */
