@@ -163,12 +163,18 @@ static uint64_t waves(const struct uvm__device *d, const struct uvm__kernel *k) 
   return k->busy_blocks ? (k->busy_blocks - 1) / (fit * d->nsms) + 1 : 1;
 }
 
-static void set_pace(struct uvm_engine *x, const struct uvm__device *d, struct uvm__kernel *k) {
+/* Time of a kernel that is not its steps', at most: until all blocks have started, and after the last. */
+static uint64_t around_steps(const struct uvm_engine *x, const struct uvm__device *d, const struct uvm__kernel *k) {
   const struct uvm_gpu_model *g = &x->machine->gpu;
-  k->step_ns = d->proc ? g->step_ns : 0;
+  if (!d->proc) return 0;
+  return g->launch_ns + g->finish_ns + g->start_jitter_ns + k->busy_blocks * g->block_start_ns + whole_warps(d, lanes_of(k, 0)) * g->warp_start_ns;
+}
+
+/* A kernel whose duration is given makes it by its steps; end_kernel adds what they lack, and the stalls. */
+static void set_pace(struct uvm_engine *x, const struct uvm__device *d, struct uvm__kernel *k) {
+  k->step_ns = d->proc ? x->machine->gpu.step_ns : 0;
   if (!k->has_ns) return;
-  uint64_t steps = uvm__steps(k) * (d->proc ? waves(d, k) : 1);
-  uint64_t around = d->proc ? g->launch_ns + g->finish_ns : 0;
+  uint64_t steps = uvm__steps(k) * (d->proc ? waves(d, k) : 1), around = around_steps(x, d, k);
   k->step_ns = steps && k->ns > around ? (k->ns - around) / steps : 0;
 }
 
