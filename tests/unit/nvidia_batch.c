@@ -111,8 +111,8 @@ static void replay_policies(void **state) {
 }
 
 /* Each replay brings one more fault. */
-static void fault_again(void) {
-  if (world->replays.n < 30) raw(GPU0, mem, world->replays.n * 16, UVM_A_READ, 0, world->now);
+static void fault_again(uvm_proc g) {
+  if (world->replays.n < 30) raw(g, mem, world->replays.n * 16, UVM_A_READ, 0, world->now);
 }
 static void twenty_batches_a_service(void **state) {
   (void)state;
@@ -128,8 +128,8 @@ static void twenty_batches_a_service(void **state) {
   end();
 }
 
-static void throttled_again(void) {
-  if (world->now < 400 * US) raw(GPU0, mem, 7, UVM_A_READ, 0, world->now);
+static void throttled_again(uvm_proc g) {
+  if (world->now < 400 * US) raw(g, mem, 7, UVM_A_READ, 0, world->now);
 }
 /* Throttled pages are left out and fault again; the loop ends after every fifth such batch. The hold is one event. */
 static void five_throttled_batches_a_service(void **state) {

@@ -54,7 +54,7 @@ struct world {
   unsigned resumed, completed;
   char failure[512];
   /* the script */
-  void (*on_replay)(void);
+  void (*on_replay)(uvm_proc gpu);
   void (*on_plan)(const struct uvm_plan *p);
   void (*thrash)(const struct uvm_fault *f, struct uvm_thrash *out);
   uvm_mask more; /* the prefetcher's answer */
@@ -115,9 +115,9 @@ static inline const struct uvm_raw_fault *hw_entry(void *ctx, uvm_proc g, uint64
   return &world->ring[g].v[i];
 }
 static inline void hw_replay(void *ctx, uvm_proc g, uvm_ns now) {
-  (void)ctx, (void)g;
+  (void)ctx;
   UVM_PUSH(&world->replays) = now;
-  if (world->on_replay) world->on_replay();
+  if (world->on_replay) world->on_replay(g);
 }
 static inline void hw_rearm(void *ctx, uvm_proc g, uvm_ns now) {
   (void)ctx, (void)now;

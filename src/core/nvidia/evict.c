@@ -75,6 +75,18 @@ static void build(struct uvm_core *c, struct nv_service *v, const struct uvm_bac
 
 /* -- nothing to evict -- */
 
+/* A small block may have pieces in every shared chunk. Policies never name a chunk of the block in service; the driver, which
+ * decides anew after an eviction, then takes the least recently serviced of these. 0: none. */
+static uvm_backing_id own_chunk(struct uvm_core *c, const struct uvm_block *b, uvm_node n) {
+  for (uvm_backing_id id = c->space->lists[n][UVM_L_USED].oldest; id; id = c->space->backings.v[id]->newer) {
+    const struct uvm_backing *k = c->space->backings.v[id];
+    bool holds = false;
+    for (uint32_t i = 0; i < k->npieces; i++) holds |= k->pieces[i].block == b;
+    if (holds && !uvm_backing_look(c->space, id)->busy) return id;
+  }
+  return 0;
+}
+
 /* When the next chunk of the node comes free again, UVM_NEVER if none ever does. */
 static uvm_ns next_release(struct uvm_core *c, uvm_node n, uvm_ns now) {
   uvm_ns at = UVM_NEVER;
@@ -132,9 +144,11 @@ enum nv_room uvm__nv_evict_begin(struct uvm_core *c, struct nv_service *v, uvm_n
   if (uvm_ask_victims(c->host, n, UVM_BLOCK_BYTES, v->block->id, incoming, now, &id, 1, &found) < 0) return NV_ROOM_NEVER;
   if (!found) {
     uvm_ns at = next_release(c, n, now);
-    if (at == UVM_NEVER) return out_of_memory(c, v, n, incoming);
-    uvm__nv_sleep(c, v->task, v->task->step, at);
-    return NV_ROOM_WAIT;
+    if (at != UVM_NEVER) {
+      uvm__nv_sleep(c, v->task, v->task->step, at);
+      return NV_ROOM_WAIT;
+    }
+    if (!(id = own_chunk(c, v->block, n))) return out_of_memory(c, v, n, incoming);
   }
   build(c, v, uvm_backing_get(c->space, id), now);
   if (!v->plan.steps.n) { /* an unused chunk: there for the taking */
