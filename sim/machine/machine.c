@@ -2,7 +2,7 @@
 #include <errno.h>
 #include "machine/profile.h"
 
-enum { PROFILE_MAX = 1 << 20 };                 /* far above any sensible profile */
+enum { PROFILE_MAX = 1 << 20 }; /* far above any sensible profile */
 
 static char *read_file(const char *path, struct uvm_error *e) {
   FILE *f = fopen(path, "rb");
@@ -10,9 +10,12 @@ static char *read_file(const char *path, struct uvm_error *e) {
   char *text = uvm_mem(PROFILE_MAX + 1);
   size_t n = fread(text, 1, PROFILE_MAX + 1, f);
   int rc = 0;
-  if (ferror(f)) rc = uvm_fail(e, UVM_EINPUT, "%s: cannot read the machine profile: %s", path, strerror(errno));
-  else if (n > PROFILE_MAX) rc = uvm_fail(e, UVM_EINPUT, "%s: expected a machine profile of at most 1 MiB", path);
-  else if (memchr(text, 0, n)) rc = uvm_fail(e, UVM_EINPUT, "%s: expected text, found a zero byte", path);
+  if (ferror(f))
+    rc = uvm_fail(e, UVM_EINPUT, "%s: cannot read the machine profile: %s", path, strerror(errno));
+  else if (n > PROFILE_MAX)
+    rc = uvm_fail(e, UVM_EINPUT, "%s: expected a machine profile of at most 1 MiB", path);
+  else if (memchr(text, 0, n))
+    rc = uvm_fail(e, UVM_EINPUT, "%s: expected text, found a zero byte", path);
   fclose(f);
   if (!rc) return text[n] = 0, text;
   uvm_mem_free(text);
@@ -58,8 +61,13 @@ int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **o
   int rc = uvm__profile_parse(own ? name : label, text, traced, m, e);
   uvm_mem_free(own);
   if (rc) return uvm_machine_close(m), rc;
-  m->topology = (struct uvm_topology){.nprocs = m->nprocs, .nnodes = m->nnodes, .procs = m->procs, .nodes = m->nodes,
-                                      .machine = m->name, .driver = m->driver, .driver_version = m->driver_version};
+  m->topology = (struct uvm_topology){.nprocs = m->nprocs,
+                                      .nnodes = m->nnodes,
+                                      .procs = m->procs,
+                                      .nodes = m->nodes,
+                                      .machine = m->name,
+                                      .driver = m->driver,
+                                      .driver_version = m->driver_version};
   *out = m;
   return 0;
 }

@@ -11,59 +11,60 @@
 struct uvm_link {
   char name[24];
   uvm_node a, b;
-  uint64_t latency_ns;                          /* of one access across */
-  double up, down;                              /* copies, a to b and back */
-  double load, store;                           /* a processor's own accesses to memory at the other end */
-  uvm_ns free_up, free_down;                    /* when each direction has nothing queued */
+  uint64_t latency_ns;       /* of one access across */
+  double up, down;           /* copies, a to b and back */
+  double load, store;        /* a processor's own accesses to memory at the other end */
+  uvm_ns free_up, free_down; /* when each direction has nothing queued */
 };
 /* How a GPU runs kernels and reports faults. */
 struct uvm_gpu_model {
   uint64_t sms, lanes_per_sm, blocks_per_sm, warp;
-  uint64_t gpcs;                                /* SM s belongs to cluster s mod gpcs */
-  uint64_t utlb_faults;                         /* raw faults one uTLB (one SM's) may have outstanding */
-  uint64_t gpc_warps;                           /* warps of one cluster that may be stalled on faults the MMU knows of */
-  uint64_t gpc_turn;                            /* warps of one SM that it takes after a replay before those of another */
-  uint64_t ring;                                /* entries of the fault ring; a fault that finds it full comes again after the replay */
-  uint64_t launch_ns;                           /* the stream's turn to the first step */
-  uint64_t finish_ns;                           /* the last step to the kernel's end */
-  uint64_t block_start_ns, warp_start_ns;       /* between the starts of blocks; of a block's warps */
-  uint64_t start_jitter_ns;                     /* a pair of blocks starts up to this much later */
-  uint64_t step_ns;                             /* latency of one step of a warp whose pages are mapped */
-  uint64_t issue_ns;                            /* an SM sends a miss this often */
-  uint64_t fault_arrival_ns;                    /* miss to the MMU */
-  uint64_t walk_ns;                             /* the MMU finds out about one page; all who wait for it enter the ring together */
-  uint64_t replay_arrival_ns;                   /* replay to the retried accesses */
-  uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns;   /* ring entry to bottom half: hot, idle, long idle */
-  uint64_t idle_after_ns, deep_after_ns;        /* after this long without a bottom half */
-  double memory_rate;                           /* from its own memory, resident */
+  uint64_t gpcs;                          /* SM s belongs to cluster s mod gpcs */
+  uint64_t utlb_faults;                   /* raw faults one uTLB (one SM's) may have outstanding */
+  uint64_t gpc_warps;                     /* warps of one cluster that may be stalled on faults the MMU knows of */
+  uint64_t gpc_turn;                      /* warps of one SM that it takes after a replay before those of another */
+  uint64_t ring;                          /* entries of the fault ring; a fault that finds it full comes again after the replay */
+  uint64_t launch_ns;                     /* the stream's turn to the first step */
+  uint64_t finish_ns;                     /* the last step to the kernel's end */
+  uint64_t block_start_ns, warp_start_ns; /* between the starts of blocks; of a block's warps */
+  uint64_t start_jitter_ns;               /* a pair of blocks starts up to this much later */
+  uint64_t step_ns;                       /* latency of one step of a warp whose pages are mapped */
+  uint64_t issue_ns;                      /* an SM sends a miss this often */
+  uint64_t fault_arrival_ns;              /* miss to the MMU */
+  uint64_t walk_ns;                       /* the MMU finds out about one page; all who wait for it enter the ring together */
+  uint64_t replay_arrival_ns;             /* replay to the retried accesses */
+  uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns; /* ring entry to bottom half: hot, idle, long idle */
+  uint64_t idle_after_ns, deep_after_ns;                       /* after this long without a bottom half */
+  double memory_rate;                                          /* from its own memory, resident */
 };
 /* How the CPU runs loops. */
 struct uvm_cpu_model {
-  uint64_t threads;                             /* of a kernel that run at once */
-  uint64_t page_ns, element_ps;                 /* a touch of a mapped page; each element */
+  uint64_t threads;             /* of a kernel that run at once */
+  uint64_t page_ns, element_ps; /* a touch of a mapped page; each element */
 };
 /* Prices of the driver's and the host's work; [costs] measured, [costs.traced] overrides some: with a profiler attached. */
 struct uvm_costs {
-  uint64_t fetch_ns, raw_fault_ns;              /* a batch; each raw entry of it */
-  uint64_t replay_ns, restart_ns;               /* flush, replay and wait; leaving and entering the service loop */
-  uint64_t block_ns, region_ns, page_ns;        /* a block service; each further separate region in it; each page moved */
-  uint64_t populate_page_ns, map_ns;            /* zeroing on the GPU; the mapping at the end of a block service */
-  uint64_t transfer_ns;                         /* fixed part of one copy */
-  uint64_t cpu_fault_ns, cpu_page_ns;           /* a CPU fault that moves pages; each page moved */
-  uint64_t cpu_chunk_ns, cpu_populate_ns, cpu_populate_page_ns;   /* first CPU touch of a block; further first touches; each page */
-  uint64_t cpu_spurious_ns, cpu_nap_ns;         /* nothing to do; a throttled thread's wake-up beyond its time */
-  uint64_t prefetch_block_ns, prefetch_map_ns;  /* before each block's copy; mapping it on a GPU */
-  uint64_t prefetch_back_map_page_ns, prefetch_skip_ns;   /* mapping a page into the process; a block with nothing to do */
-  uint64_t call_ns, sync_ns;                    /* an API call of the host; its wake-up after a wait */
-  uint64_t revoke_page_ns, evict_ns, counter_ns;   /* a permission taken away; an eviction; a counter notification's service */
+  uint64_t fetch_ns, raw_fault_ns;                              /* a batch; each raw entry of it */
+  uint64_t replay_ns, restart_ns;                               /* flush, replay and wait; leaving and entering the service loop */
+  uint64_t block_ns, region_ns, page_ns;                        /* a block service; each further separate region in it; each page moved */
+  uint64_t populate_page_ns, map_ns;                            /* zeroing on the GPU; the mapping at the end of a block service */
+  uint64_t transfer_ns;                                         /* fixed part of one copy */
+  uint64_t cpu_fault_ns, cpu_page_ns;                           /* a CPU fault that moves pages; each page moved */
+  uint64_t cpu_chunk_ns, cpu_populate_ns, cpu_populate_page_ns; /* first CPU touch of a block; further first touches; each page */
+  uint64_t cpu_spurious_ns, cpu_nap_ns;                         /* nothing to do; a throttled thread's wake-up beyond its time */
+  uint64_t prefetch_block_ns, prefetch_map_ns;                  /* before each block's copy; mapping it on a GPU */
+  uint64_t prefetch_back_map_page_ns, prefetch_skip_ns;         /* mapping a page into the process; a block with nothing to do */
+  uint64_t call_ns, sync_ns;                                    /* an API call of the host; its wake-up after a wait */
+  uint64_t revoke_page_ns, evict_ns, counter_ns;                /* a permission taken away; an eviction; a counter notification's service */
 };
 struct uvm_machine {
   char name[48], title[96];
-  char driver[24]; uint32_t driver_version;     /* driver = nvidia-580 */
+  char driver[24];
+  uint32_t driver_version; /* driver = nvidia-580 */
   uint8_t nnodes, nprocs, nlinks;
   struct uvm_node_info nodes[20];
   struct uvm_proc_info procs[17];
-  struct uvm_topology topology;                 /* points into the above */
+  struct uvm_topology topology; /* points into the above */
   struct uvm_link links[UVM_MAX_LINKS];
   struct uvm_gpu_model gpu;
   struct uvm_cpu_model cpu;
@@ -78,12 +79,16 @@ void uvm_machine_close(struct uvm_machine *m);
 void uvm_machine_set_gpu_memory(struct uvm_machine *m, uint64_t bytes);
 /* One transfer of `bytes` from node src to dst starting no earlier than now: holds the links on the way, both of them one
  * after the other where no link joins the nodes. fixed: a fixed time the copy takes besides. */
-struct uvm_reservation { uvm_ns begin, end; };
+struct uvm_reservation {
+  uvm_ns begin, end;
+};
 struct uvm_reservation uvm_machine_reserve(struct uvm_machine *m, uvm_node src, uvm_node dst, uvm_ns now, uint64_t bytes, uint64_t fixed);
 /* Time for p to read or write bytes of node n through its own accesses, without queueing and latency. */
 uvm_ns uvm_machine_access_ns(const struct uvm_machine *m, uvm_proc p, uvm_node n, uint64_t bytes, bool write);
 /* Bytes a second at which p reads or writes node n. */
 double uvm_machine_access_rate(const struct uvm_machine *m, uvm_proc p, uvm_node n, bool write);
-struct uvm_machine_entry { const char *name, *text; };
-extern const struct uvm_machine_entry uvm_machines[];           /* generated from the profiles; ends with a NULL name */
+struct uvm_machine_entry {
+  const char *name, *text;
+};
+extern const struct uvm_machine_entry uvm_machines[]; /* generated from the profiles; ends with a NULL name */
 #endif

@@ -6,29 +6,98 @@
 
 enum part { MACHINE, NODE, PROCESSOR, LINK, CPU, GPU, COSTS, TRACED, PARTS };
 enum type { TEXT, DRIVER, NUMBER, COUNT, SIZE, RATE, NODE_NAME, NODE_SET, PROC_SET, YES_NO };
-struct field { uint8_t part, type; const char *key; size_t offset; bool optional; };
+struct field {
+  uint8_t part, type;
+  const char *key;
+  size_t offset;
+  bool optional;
+};
 
-#define M(t, f) {MACHINE, t, #f, offsetof(struct uvm_machine, f), false}
-#define N(t, f) {NODE, t, #f, offsetof(struct uvm_node_info, f), false}
-#define P(t, f, o) {PROCESSOR, t, #f, offsetof(struct uvm_proc_info, f), o}
-#define L(t, f) {LINK, t, #f, offsetof(struct uvm_link, f), false}
-#define C(t, f) {CPU, t, #f, offsetof(struct uvm_cpu_model, f), false}
-#define G(t, f) {GPU, t, #f, offsetof(struct uvm_gpu_model, f), false}
-#define K(f) {COSTS, NUMBER, #f, offsetof(struct uvm_costs, f), false}
+#define M(t, f)                                                                                                                            \
+  { MACHINE, t, #f, offsetof(struct uvm_machine, f), false }
+#define N(t, f)                                                                                                                            \
+  { NODE, t, #f, offsetof(struct uvm_node_info, f), false }
+#define P(t, f, o)                                                                                                                         \
+  { PROCESSOR, t, #f, offsetof(struct uvm_proc_info, f), o }
+#define L(t, f)                                                                                                                            \
+  { LINK, t, #f, offsetof(struct uvm_link, f), false }
+#define C(t, f)                                                                                                                            \
+  { CPU, t, #f, offsetof(struct uvm_cpu_model, f), false }
+#define G(t, f)                                                                                                                            \
+  { GPU, t, #f, offsetof(struct uvm_gpu_model, f), false }
+#define K(f)                                                                                                                               \
+  { COSTS, NUMBER, #f, offsetof(struct uvm_costs, f), false }
 static const struct field fields[] = {
-    M(TEXT, title), M(DRIVER, driver), M(SIZE, system_page), N(SIZE, capacity),
-    P(NODE_NAME, home, false), P(NODE_SET, reach, false), P(NODE_SET, native_atomics, false), P(PROC_SET, fast_link, true), P(YES_NO, apu, true),
-    L(NODE_NAME, a), L(NODE_NAME, b), L(NUMBER, latency_ns), L(RATE, up), L(RATE, down), L(RATE, load), L(RATE, store),
-    C(COUNT, threads), C(NUMBER, page_ns), C(NUMBER, element_ps),
-    G(COUNT, sms), G(COUNT, lanes_per_sm), G(COUNT, blocks_per_sm), G(COUNT, warp), G(COUNT, gpcs), G(COUNT, utlb_faults), G(COUNT, gpc_warps), G(COUNT, gpc_turn),
-    G(COUNT, ring), G(NUMBER, launch_ns), G(NUMBER, finish_ns), G(NUMBER, block_start_ns), G(NUMBER, warp_start_ns), G(NUMBER, start_jitter_ns),
-    G(NUMBER, step_ns), G(NUMBER, issue_ns),
-    G(NUMBER, fault_arrival_ns), G(NUMBER, walk_ns), G(NUMBER, replay_arrival_ns), G(NUMBER, interrupt_ns), G(NUMBER, idle_interrupt_ns),
-    G(NUMBER, deep_interrupt_ns), G(NUMBER, idle_after_ns), G(NUMBER, deep_after_ns), G(RATE, memory_rate),
-    K(fetch_ns), K(raw_fault_ns), K(replay_ns), K(restart_ns), K(block_ns), K(region_ns), K(page_ns), K(populate_page_ns), K(map_ns),
-    K(transfer_ns), K(cpu_fault_ns), K(cpu_page_ns), K(cpu_chunk_ns), K(cpu_populate_ns), K(cpu_populate_page_ns), K(cpu_spurious_ns),
-    K(cpu_nap_ns), K(prefetch_block_ns), K(prefetch_map_ns), K(prefetch_back_map_page_ns), K(prefetch_skip_ns), K(call_ns), K(sync_ns),
-    K(revoke_page_ns), K(evict_ns), K(counter_ns),
+    M(TEXT, title),
+    M(DRIVER, driver),
+    M(SIZE, system_page),
+    N(SIZE, capacity),
+    P(NODE_NAME, home, false),
+    P(NODE_SET, reach, false),
+    P(NODE_SET, native_atomics, false),
+    P(PROC_SET, fast_link, true),
+    P(YES_NO, apu, true),
+    L(NODE_NAME, a),
+    L(NODE_NAME, b),
+    L(NUMBER, latency_ns),
+    L(RATE, up),
+    L(RATE, down),
+    L(RATE, load),
+    L(RATE, store),
+    C(COUNT, threads),
+    C(NUMBER, page_ns),
+    C(NUMBER, element_ps),
+    G(COUNT, sms),
+    G(COUNT, lanes_per_sm),
+    G(COUNT, blocks_per_sm),
+    G(COUNT, warp),
+    G(COUNT, gpcs),
+    G(COUNT, utlb_faults),
+    G(COUNT, gpc_warps),
+    G(COUNT, gpc_turn),
+    G(COUNT, ring),
+    G(NUMBER, launch_ns),
+    G(NUMBER, finish_ns),
+    G(NUMBER, block_start_ns),
+    G(NUMBER, warp_start_ns),
+    G(NUMBER, start_jitter_ns),
+    G(NUMBER, step_ns),
+    G(NUMBER, issue_ns),
+    G(NUMBER, fault_arrival_ns),
+    G(NUMBER, walk_ns),
+    G(NUMBER, replay_arrival_ns),
+    G(NUMBER, interrupt_ns),
+    G(NUMBER, idle_interrupt_ns),
+    G(NUMBER, deep_interrupt_ns),
+    G(NUMBER, idle_after_ns),
+    G(NUMBER, deep_after_ns),
+    G(RATE, memory_rate),
+    K(fetch_ns),
+    K(raw_fault_ns),
+    K(replay_ns),
+    K(restart_ns),
+    K(block_ns),
+    K(region_ns),
+    K(page_ns),
+    K(populate_page_ns),
+    K(map_ns),
+    K(transfer_ns),
+    K(cpu_fault_ns),
+    K(cpu_page_ns),
+    K(cpu_chunk_ns),
+    K(cpu_populate_ns),
+    K(cpu_populate_page_ns),
+    K(cpu_spurious_ns),
+    K(cpu_nap_ns),
+    K(prefetch_block_ns),
+    K(prefetch_map_ns),
+    K(prefetch_back_map_page_ns),
+    K(prefetch_skip_ns),
+    K(call_ns),
+    K(sync_ns),
+    K(revoke_page_ns),
+    K(evict_ns),
+    K(counter_ns),
 };
 #undef M
 #undef N
@@ -41,17 +110,22 @@ enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LIN
 static const char *const part_names[PARTS] = {"machine", "node", "processor", "link", "cpu", "gpu", "costs", "costs.traced"};
 static const uint8_t part_max[PARTS] = {1, 20, 17, UVM_MAX_LINKS, 1, 1, 1, 1};
 
-struct section { char name[64]; uint8_t part, index; int line; bool seen[FIELDS]; };
+struct section {
+  char name[64];
+  uint8_t part, index;
+  int line;
+  bool seen[FIELDS];
+};
 struct parser {
   const char *file, *text;
   struct uvm_machine *m;
   struct uvm_error *e;
-  bool naming, overriding;                      /* the first pass; a third one that takes [costs.traced] alone */
+  bool naming, overriding; /* the first pass; a third one that takes [costs.traced] alone */
   int line, rc;
   struct section sections[SECTIONS];
   size_t nsections;
   uint8_t count[PARTS];
-  struct uvm_costs *traced_costs;               /* where [costs.traced] goes: the machine's, or aside when not wanted */
+  struct uvm_costs *traced_costs; /* where [costs.traced] goes: the machine's, or aside when not wanted */
 };
 
 #define FAIL(p, line, ...) ((p)->rc ? (p)->rc : ((p)->rc = fail_at(p, line, __VA_ARGS__)))
@@ -198,9 +272,16 @@ static bool set_value(struct parser *p, const struct field *f, void *at, const c
 }
 
 static const char *expected(enum type t) {
-  static const char *const text[] = {"a text of at most 95 characters", "NAME-VERSION as in nvidia-580", "a whole number up to 10^9",
-                                     "a whole number from 1 to 10^9", "bytes, or a number with K, M or G, or unlimited",
-                                     "a number of at least 1", "the name of a [node]", "names of nodes", "names of processors", "0 or 1"};
+  static const char *const text[] = {"a text of at most 95 characters",
+                                     "NAME-VERSION as in nvidia-580",
+                                     "a whole number up to 10^9",
+                                     "a whole number from 1 to 10^9",
+                                     "bytes, or a number with K, M or G, or unlimited",
+                                     "a number of at least 1",
+                                     "the name of a [node]",
+                                     "names of nodes",
+                                     "names of processors",
+                                     "0 or 1"};
   return text[t];
 }
 

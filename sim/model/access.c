@@ -20,8 +20,14 @@ static int look_elsewhere(struct uvm_engine *x, uvm_proc p, const struct uvm_all
 static void prove(struct uvm_engine *x, uvm_proc p, struct uvm_block *b, int page, const struct uvm__look *look) {
   int n = uvm_block_prove(x->core->space, b, look->node, page, (int)look->run);
   if (!n) return;
-  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_PREFETCH_USED, .proc = p, .has_alloc = true, .alloc = b->range->alloc->number,
-                                           .t = x->now, .offset = uvm_block_offset(b, page), .bytes = (uint64_t)n * UVM_PAGE, .block = b});
+  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_PREFETCH_USED,
+                                           .proc = p,
+                                           .has_alloc = true,
+                                           .alloc = b->range->alloc->number,
+                                           .t = x->now,
+                                           .offset = uvm_block_offset(b, page),
+                                           .bytes = (uint64_t)n * UVM_PAGE,
+                                           .block = b});
 }
 
 static int min_int(int a, int b) { return a < b ? a : b; }
@@ -64,8 +70,16 @@ void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint6
 
 void uvm__tell_summary(struct uvm_engine *x, uvm_proc p, const struct uvm__record *r) {
   uint8_t access = uvm__access_of(r->op, uvm__writes(r->op));
-  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_ACCESS, .access = access, .proc = p, .has_alloc = true, .alloc = r->alloc->number,
-                                           .t = x->now, .offset = r->offset, .bytes = r->remote, .value = r->elements, .line = r->line});
+  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_ACCESS,
+                                           .access = access,
+                                           .proc = p,
+                                           .has_alloc = true,
+                                           .alloc = r->alloc->number,
+                                           .t = x->now,
+                                           .offset = r->offset,
+                                           .bytes = r->remote,
+                                           .value = r->elements,
+                                           .line = r->line});
 }
 
 void uvm__tell_stall(struct uvm_engine *x, uvm_proc p, uvm_ns since, int64_t line) {

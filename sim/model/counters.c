@@ -23,7 +23,8 @@ static void notify(struct uvm_engine *x, struct uvm__device *d, struct uvm__coun
 void uvm__count_remote(struct uvm_engine *x, struct uvm__device *d, struct uvm_alloc *a, uint64_t page, uint64_t run) {
   if (a->kind != UVM_MANAGED) return;
   struct uvm__counter *c = counter_of(d, a, page);
-  uint32_t first = (uint32_t)uvm_page_of(a, page * UVM_PAGE) / SUB_PAGES, last = (uint32_t)uvm_page_of(a, (page + run - 1) * UVM_PAGE) / SUB_PAGES;
+  uint32_t first = (uint32_t)uvm_page_of(a, page * UVM_PAGE) / SUB_PAGES,
+           last = (uint32_t)uvm_page_of(a, (page + run - 1) * UVM_PAGE) / SUB_PAGES;
   c->touched |= (UINT32_MAX >> (31 - last)) & (UINT32_MAX << first);
   c->count = c->count + run > COUNT_MAX ? COUNT_MAX : c->count + run;
   if (!c->silent && c->count >= (c->threshold ? c->threshold : THRESHOLD)) notify(x, d, c, a, page);

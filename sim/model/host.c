@@ -58,12 +58,22 @@ static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) {
   uvm_node node = r->kind == UVM_TRK_DEVICE ? x->machine->procs[r->has_on ? r->on : 1].home : x->machine->procs[0].home;
   struct uvm_alloc *a;
   struct uvm_error e;
-  int rc = uvm_space_alloc(c->space, r->id, r->label ? r->label : r->id, r->has_base ? r->base : UVM_NEVER, r->bytes, (enum uvm_kind)r->kind, node, &a, &e);
+  int rc = uvm_space_alloc(c->space, r->id, r->label ? r->label : r->id, r->has_base ? r->base : UVM_NEVER, r->bytes,
+                           (enum uvm_kind)r->kind, node, &a, &e);
   if (rc) return uvm__fail(x, r->line, "%s", e.text);
-  uvm_observe(c, &(struct uvm_event){.kind = UVM_E_ALLOC, .t = x->now, .has_alloc = true, .alloc = a->number, .allocation = a, .bytes = a->bytes, .line = r->line});
+  uvm_observe(
+      c, &(struct uvm_event){
+             .kind = UVM_E_ALLOC, .t = x->now, .has_alloc = true, .alloc = a->number, .allocation = a, .bytes = a->bytes, .line = r->line});
   for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++)
-    uvm_tell(c->host, &(struct uvm_told){.kind = UVM_T_ALLOC, .range = a->ranges.v[i]->id, .proc = UVM_NONE, .src = UVM_NONE, .dst = UVM_NONE,
-                                         .begin = x->now, .end = x->now}, x->now);
+    uvm_tell(c->host,
+             &(struct uvm_told){.kind = UVM_T_ALLOC,
+                                .range = a->ranges.v[i]->id,
+                                .proc = UVM_NONE,
+                                .src = UVM_NONE,
+                                .dst = UVM_NONE,
+                                .begin = x->now,
+                                .end = x->now},
+             x->now);
   return called(x), 0;
 }
 
@@ -71,8 +81,15 @@ static void release(struct uvm_engine *x) {
   struct uvm_alloc *a = x->host.freeing;
   for (uvm_proc p = 1; p < x->machine->nprocs; p++) uvm__forget_counters(x->devices[p], a);
   for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++)
-    uvm_tell(x->core->host, &(struct uvm_told){.kind = UVM_T_FREE, .range = a->ranges.v[i]->id, .proc = UVM_NONE, .src = UVM_NONE, .dst = UVM_NONE,
-                                               .begin = x->now, .end = x->now}, x->now);
+    uvm_tell(x->core->host,
+             &(struct uvm_told){.kind = UVM_T_FREE,
+                                .range = a->ranges.v[i]->id,
+                                .proc = UVM_NONE,
+                                .src = UVM_NONE,
+                                .dst = UVM_NONE,
+                                .begin = x->now,
+                                .end = x->now},
+             x->now);
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_FREEING, .alloc = a});
 }
 
@@ -132,7 +149,8 @@ static int feed_prefetch(struct uvm_engine *x, const struct uvm_trace_record *r)
   name_gpu(x, gpu);
   if (!gpu) gpu = x->host.last_gpu;
   struct uvm__op *op = uvm__op_add(x, stream_of(x, r, gpu), UVM__PREFETCH, r->line);
-  op->call = (struct uvm_call){.alloc = alloc_of(x, r->alloc), .offset = r->offset, .bytes = r->bytes, .node = node, .proc = gpu, .line = r->line};
+  op->call =
+      (struct uvm_call){.alloc = alloc_of(x, r->alloc), .offset = r->offset, .bytes = r->bytes, .node = node, .proc = gpu, .line = r->line};
   enqueue(x, op);
   return called(x), 0;
 }
@@ -170,10 +188,16 @@ static int feed_mark(struct uvm_engine *x, const struct uvm_trace_record *r) {
 /* -- the host's own -- */
 
 static int feed_advise(struct uvm_engine *x, const struct uvm_trace_record *r) {
-  static const uint8_t advice[] = {UVM_ADV_SET_READ_MOSTLY, UVM_ADV_UNSET_READ_MOSTLY, UVM_ADV_SET_PREFERRED, UVM_ADV_UNSET_PREFERRED,
-                                   UVM_ADV_SET_ACCESSED_BY, UVM_ADV_UNSET_ACCESSED_BY, UVM_ADV_SET_COARSE_GRAIN, UVM_ADV_UNSET_COARSE_GRAIN};
-  struct uvm_call call = {.alloc = alloc_of(x, r->alloc), .offset = r->offset, .bytes = r->bytes, .node = x->machine->procs[r->proc].home, .proc = r->proc,
-                          .advice = (enum uvm_advice)advice[r->advice], .line = r->line};
+  static const uint8_t advice[] = {UVM_ADV_SET_READ_MOSTLY,  UVM_ADV_UNSET_READ_MOSTLY, UVM_ADV_SET_PREFERRED,
+                                   UVM_ADV_UNSET_PREFERRED,  UVM_ADV_SET_ACCESSED_BY,   UVM_ADV_UNSET_ACCESSED_BY,
+                                   UVM_ADV_SET_COARSE_GRAIN, UVM_ADV_UNSET_COARSE_GRAIN};
+  struct uvm_call call = {.alloc = alloc_of(x, r->alloc),
+                          .offset = r->offset,
+                          .bytes = r->bytes,
+                          .node = x->machine->procs[r->proc].home,
+                          .proc = r->proc,
+                          .advice = (enum uvm_advice)advice[r->advice],
+                          .line = r->line};
   x->host.state = UVM__CALLING;
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_ADVISE, .call = call});
   return 0;
@@ -193,14 +217,17 @@ static int feed_free(struct uvm_engine *x, const struct uvm_trace_record *r) {
 
 static int feed_begin(struct uvm_engine *x, const struct uvm_trace_record *r) {
   UVM_PUSH(&x->host.sections) = (struct uvm__section){uvm_copy_string(r->label), r->iteration, x->now, r->line};
-  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_SECTION_BEGIN, .t = x->now, .name = r->label, .value = r->iteration, .line = r->line});
+  uvm_observe(x->core,
+              &(struct uvm_event){.kind = UVM_E_SECTION_BEGIN, .t = x->now, .name = r->label, .value = r->iteration, .line = r->line});
   return hungry_at(x, x->now), 0;
 }
 
 static int feed_end(struct uvm_engine *x, const struct uvm_trace_record *r) {
   if (!x->host.sections.n) return uvm__fail(x, r->line, "expected an open section, found end");
   struct uvm__section *s = &x->host.sections.v[--x->host.sections.n];
-  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_SECTION, .t = s->begin, .dur = x->now - s->begin, .name = s->name, .value = s->iteration, .line = s->line});
+  uvm_observe(x->core,
+              &(struct uvm_event){
+                  .kind = UVM_E_SECTION, .t = s->begin, .dur = x->now - s->begin, .name = s->name, .value = s->iteration, .line = s->line});
   uvm_mem_free(s->name);
   return hungry_at(x, x->now), 0;
 }
@@ -210,7 +237,8 @@ int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r) {
   if (!r) return wait_for(x, (struct uvm__wait){.all = true}, UVM_TR_END), 0;
   x->host.line = r->line;
   switch ((enum uvm_trace_op)r->op) {
-  case UVM_TR_PROCESSOR: case UVM_TR_PAGE: return hungry_at(x, x->now), 0;
+  case UVM_TR_PROCESSOR:
+  case UVM_TR_PAGE: return hungry_at(x, x->now), 0;
   case UVM_TR_ALLOC: return feed_alloc(x, r);
   case UVM_TR_FREE: return feed_free(x, r);
   case UVM_TR_ACCESS: return feed_access(x, r);
@@ -219,7 +247,8 @@ int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r) {
   case UVM_TR_ADVISE: return feed_advise(x, r);
   case UVM_TR_MEMCPY: return feed_memcpy(x, r);
   case UVM_TR_SYNC: return feed_sync(x, r);
-  case UVM_TR_RECORD: case UVM_TR_WAIT: return feed_mark(x, r);
+  case UVM_TR_RECORD:
+  case UVM_TR_WAIT: return feed_mark(x, r);
   case UVM_TR_DELAY: return hungry_at(x, x->now + r->ns), 0;
   case UVM_TR_BEGIN: return feed_begin(x, r);
   case UVM_TR_END: return feed_end(x, r);

@@ -9,7 +9,7 @@ static struct uvm__device *gpu_of(void *ctx, uvm_proc gpu) {
 }
 
 static uint64_t ring_put(void *ctx, uvm_proc gpu, uvm_ns now) {
-  (void)now;                                    /* entries are put when their time has come */
+  (void)now; /* entries are put when their time has come */
   return gpu_of(ctx, gpu)->put;
 }
 
@@ -37,7 +37,9 @@ static void rearm(void *ctx, uvm_proc gpu, uvm_ns now) {
   uvm__rearm(ctx, gpu_of(ctx, gpu));
 }
 
-static size_t notes(void *ctx, uvm_proc gpu, struct uvm_counter_note *out, size_t max) { return uvm__take_notes(gpu_of(ctx, gpu), out, max); }
+static size_t notes(void *ctx, uvm_proc gpu, struct uvm_counter_note *out, size_t max) {
+  return uvm__take_notes(gpu_of(ctx, gpu), out, max);
+}
 
 static void clear_counter(void *ctx, uvm_proc gpu, struct uvm_alloc *a, uint64_t offset, uint32_t threshold) {
   uvm__clear_counter(gpu_of(ctx, gpu), a, offset, threshold);
@@ -56,19 +58,23 @@ static void wake(void *ctx, struct uvm_driver_task *t, uvm_ns at) {
 }
 
 static void resume(void *ctx, uint32_t thread, uvm_ns now) {
-  if (thread) uvm__at(ctx, now, UVM__WARP, 0, thread - 1);
-  else uvm__at(ctx, now, UVM__HOST, 0, 0);
+  if (thread)
+    uvm__at(ctx, now, UVM__WARP, 0, thread - 1);
+  else
+    uvm__at(ctx, now, UVM__HOST, 0, 0);
 }
 
 static void complete(void *ctx, uint64_t cookie, uvm_ns now) {
   (void)now;
-  if (cookie) uvm__op_complete(ctx, cookie);
-  else uvm__host_complete(ctx);
+  if (cookie)
+    uvm__op_complete(ctx, cookie);
+  else
+    uvm__host_complete(ctx);
 }
 
 static int fail(void *ctx, int code, const char *fmt, ...) {
   struct uvm_engine *x = ctx;
-  if (x->failed) return x->failed;              /* the first cause is the one to tell */
+  if (x->failed) return x->failed; /* the first cause is the one to tell */
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(x->error->text, sizeof x->error->text, fmt, ap);
@@ -78,7 +84,18 @@ static int fail(void *ctx, int code, const char *fmt, ...) {
 }
 
 void uvm__hw(struct uvm_engine *x, struct uvm_hw *out) {
-  *out = (struct uvm_hw){.ctx = x, .ring_put = ring_put, .ring_get = ring_get, .ring_entry = ring_entry, .replay = replay, .rearm = rearm,
-                         .notes = notes, .clear_counter = clear_counter, .execute = execute, .price = price, .wake = wake, .resume = resume,
-                         .complete = complete, .fail = fail};
+  *out = (struct uvm_hw){.ctx = x,
+                         .ring_put = ring_put,
+                         .ring_get = ring_get,
+                         .ring_entry = ring_entry,
+                         .replay = replay,
+                         .rearm = rearm,
+                         .notes = notes,
+                         .clear_counter = clear_counter,
+                         .execute = execute,
+                         .price = price,
+                         .wake = wake,
+                         .resume = resume,
+                         .complete = complete,
+                         .fail = fail};
 }

@@ -44,8 +44,10 @@ void uvm__device_destroy(struct uvm__device *d) {
 
 static uint32_t resident_add(struct uvm__device *d, struct uvm__resident r) {
   uint32_t i = d->free_resident;
-  if (i != UVM__NO) d->free_resident = d->residents.v[i].next;
-  else i = (uint32_t)d->residents.n, (void)UVM_PUSH(&d->residents);
+  if (i != UVM__NO)
+    d->free_resident = d->residents.v[i].next;
+  else
+    i = (uint32_t)d->residents.n, (void)UVM_PUSH(&d->residents);
   d->residents.v[i] = r;
   return i;
 }
@@ -57,10 +59,13 @@ static uint64_t lanes_of(const struct uvm__kernel *k, uint64_t block) {
 
 static void start_warp(struct uvm_engine *x, struct uvm__device *d, uint32_t resident, struct uvm__lanes lanes, uvm_ns at) {
   uint32_t i = d->free_warp;
-  if (i != UVM__NO) d->free_warp = d->warps.v[i].next;
-  else i = (uint32_t)d->warps.n, (void)UVM_PUSH(&d->warps);
+  if (i != UVM__NO)
+    d->free_warp = d->warps.v[i].next;
+  else
+    i = (uint32_t)d->warps.n, (void)UVM_PUSH(&d->warps);
   const struct uvm__resident *r = &d->residents.v[resident];
-  d->warps.v[i] = (struct uvm__warp){.kernel = r->kernel, .lanes = lanes, .sm = r->sm, .resident = resident, .age = d->started++, .paced = true};
+  d->warps.v[i] =
+      (struct uvm__warp){.kernel = r->kernel, .lanes = lanes, .sm = r->sm, .resident = resident, .age = d->started++, .paced = true};
   uvm__at(x, at, UVM__WARP, d->proc, i);
 }
 
@@ -167,7 +172,8 @@ static uint64_t waves(const struct uvm__device *d, const struct uvm__kernel *k) 
 static uint64_t around_steps(const struct uvm_engine *x, const struct uvm__device *d, const struct uvm__kernel *k) {
   const struct uvm_gpu_model *g = &x->machine->gpu;
   if (!d->proc) return 0;
-  return g->launch_ns + g->finish_ns + g->start_jitter_ns + k->busy_blocks * g->block_start_ns + whole_warps(d, lanes_of(k, 0)) * g->warp_start_ns;
+  return g->launch_ns + g->finish_ns + g->start_jitter_ns + k->busy_blocks * g->block_start_ns +
+         whole_warps(d, lanes_of(k, 0)) * g->warp_start_ns;
 }
 
 /* A kernel whose duration is given makes it by its steps; end_kernel adds what they lack, and the stalls. */
@@ -182,8 +188,8 @@ void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k) {
   struct uvm__device *d = x->devices[k->proc];
   uint64_t lanes = lanes_of(k, 0);
   if (d->proc && whole_warps(d, lanes) * d->warp > d->lanes_per_sm) {
-    uvm__fail(x, k->line, "expected at most %llu lanes in a block on %s, found %llu", (unsigned long long)d->lanes_per_sm, x->machine->title,
-              (unsigned long long)lanes);
+    uvm__fail(x, k->line, "expected at most %llu lanes in a block on %s, found %llu", (unsigned long long)d->lanes_per_sm,
+              x->machine->title, (unsigned long long)lanes);
     return;
   }
   set_pace(x, d, k);

@@ -21,7 +21,7 @@ static __uint128_t bytes_below(const struct uvm__record *r, uint64_t m, uint64_t
   if (whole > m) whole = m;
   uint64_t begun = x ? (x - 1) / r->step + 1 : 0;
   if (begun > m) begun = m;
-  __uint128_t n = begun - whole;                /* cut by x: x - k step each, k from `whole` on */
+  __uint128_t n = begun - whole; /* cut by x: x - k step each, k from `whole` on */
   __uint128_t starts = n * whole + (n ? n * (n - 1) / 2 : 0);
   return (__uint128_t)whole * r->width + n * x - starts * r->step;
 }
@@ -53,8 +53,10 @@ static void add_phases(struct uvm__kernel *k, const struct uvm_trace_access *t, 
   for (size_t i = 0; i < n; i++) {
     uint8_t kind = phase_of(&t[i]);
     struct uvm__phase *last = k->phases.n ? &k->phases.v[k->phases.n - 1] : NULL;
-    if (last && last->kind == kind && !(kind == UVM__LOOP && t[i].next)) last->count++;
-    else UVM_PUSH(&k->phases) = (struct uvm__phase){kind, (uint32_t)i, 1, serial};
+    if (last && last->kind == kind && !(kind == UVM__LOOP && t[i].next))
+      last->count++;
+    else
+      UVM_PUSH(&k->phases) = (struct uvm__phase){kind, (uint32_t)i, 1, serial};
     serial += kind != UVM__LOOP;
   }
 }
@@ -62,7 +64,9 @@ static void add_phases(struct uvm__kernel *k, const struct uvm_trace_access *t, 
 static uint64_t chunk(const struct uvm__kernel *k, const struct uvm__record *r) { return (r->elements - 1) / k->blocks + 1; }
 
 /* Of a phase: lanes [0, lanes) of blocks [0, blocks), and of the whole kernel's lanes those below `below`. */
-struct busy { uint64_t lanes, blocks, below; };
+struct busy {
+  uint64_t lanes, blocks, below;
+};
 static struct busy busy_of(const struct uvm__kernel *k, const struct uvm__phase *p, uint32_t record) {
   const struct uvm__record *r = &k->records.v[record];
   if (p->kind == UVM__BY_BLOCK) return (struct busy){1, p->serial + p->count, UINT64_MAX};
@@ -97,7 +101,8 @@ static void set_busy_blocks(struct uvm__kernel *k) {
 
 struct uvm__kernel *uvm__kernel_create(const struct uvm_trace_record *r, const struct uvm_space *s) {
   struct uvm__kernel *k = uvm_mem(sizeof *k);
-  *k = (struct uvm__kernel){.proc = r->proc, .lanes = r->lanes, .per_block = r->lanes_per_block, .has_ns = r->has_ns, .ns = r->ns, .line = r->line};
+  *k = (struct uvm__kernel){
+      .proc = r->proc, .lanes = r->lanes, .per_block = r->lanes_per_block, .has_ns = r->has_ns, .ns = r->ns, .line = r->line};
   k->name = uvm_copy_string(r->label ? r->label : "kernel");
   k->blocks = (r->lanes - 1) / r->lanes_per_block + 1;
   for (size_t i = 0; i < r->naccesses; i++) {
@@ -135,8 +140,8 @@ uint64_t uvm__steps(const struct uvm__kernel *k) {
 /* -- a step's elements -- */
 
 /* Elements of a split record that the warp's lanes take in a step: consecutive ones. */
-static bool elements_of(const struct uvm__kernel *k, const struct uvm__lanes *w, const struct uvm__record *r, uint64_t step, uint64_t *first,
-                        uint64_t *count) {
+static bool elements_of(const struct uvm__kernel *k, const struct uvm__lanes *w, const struct uvm__record *r, uint64_t step,
+                        uint64_t *first, uint64_t *count) {
   uint64_t end = r->elements;
   if (r->split == UVM_SPLIT_CYCLIC) {
     if (step > end / k->lanes) return false;
@@ -226,7 +231,7 @@ static bool next_single_part(const struct uvm__kernel *k, const struct uvm__phas
     }
     if (writing) return false;
     writing = fence = true;
-    singles_of(k, w, p, c);                     /* back to the step's first record */
+    singles_of(k, w, p, c); /* back to the step's first record */
   }
 }
 
@@ -248,7 +253,7 @@ bool uvm__next_pages(const struct uvm__record *r, struct uvm__cursor *c) {
     c->element = c->m;
     return true;
   }
-  for (; c->element < c->m; c->element++) {     /* apart: each element's own pages, none twice */
+  for (; c->element < c->m; c->element++) { /* apart: each element's own pages, none twice */
     uint64_t first = uvm__first_page(r, c->k + c->element), last = uvm__last_page(r, c->k + c->element);
     if (last < beyond) continue;
     c->page = first > beyond ? first : beyond;

@@ -13,7 +13,8 @@ void uvm__loop_begin(struct uvm_engine *x, const struct uvm_trace_record *r) {
 static void trap(struct uvm_engine *x, struct uvm__loop *l, bool writing) {
   if (!l->faulted) l->stall_since = x->now;
   l->faulted = true;
-  struct uvm_cpu_fault f = {.alloc = l->record.alloc, .offset = l->page * UVM_PAGE, .access = writing ? UVM_A_WRITE : UVM_A_READ, .line = l->record.line};
+  struct uvm_cpu_fault f = {
+      .alloc = l->record.alloc, .offset = l->page * UVM_PAGE, .access = writing ? UVM_A_WRITE : UVM_A_READ, .line = l->record.line};
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_CPU_FAULT, .fault = f});
 }
 

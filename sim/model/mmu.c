@@ -6,7 +6,7 @@
 #include <assert.h>
 #include "model/model.h"
 
-enum { HASH = 4096 };
+enum { HASH_BITS = 12, HASH = 1 << HASH_BITS };
 
 void uvm__mmu_create(struct uvm__device *d, uint64_t ring) {
   d->ring = uvm_mem(ring * sizeof *d->ring);
@@ -26,13 +26,17 @@ void uvm__mmu_destroy(struct uvm__device *d) {
 
 static uint32_t entry_add(struct uvm__device *d, struct uvm__entry e) {
   uint32_t i = d->free_entry;
-  if (i != UVM__NO) d->free_entry = d->entries.v[i].newer;
-  else i = (uint32_t)d->entries.n, (void)UVM_PUSH(&d->entries);
+  if (i != UVM__NO)
+    d->free_entry = d->entries.v[i].newer;
+  else
+    i = (uint32_t)d->entries.n, (void)UVM_PUSH(&d->entries);
   e.generation = d->entries.v[i].generation + 1;
   e.older = d->newest, e.newer = e.beside = UVM__NO;
   d->entries.v[i] = e;
-  if (d->newest != UVM__NO) d->entries.v[d->newest].newer = i;
-  else d->oldest = i;
+  if (d->newest != UVM__NO)
+    d->entries.v[d->newest].newer = i;
+  else
+    d->oldest = i;
   d->newest = i;
   d->nentries++;
   return i;
@@ -42,7 +46,7 @@ static void entry_remove(struct uvm__device *d, uint32_t i) {
   struct uvm__entry *e = &d->entries.v[i];
   *(e->older != UVM__NO ? &d->entries.v[e->older].newer : &d->oldest) = e->newer;
   *(e->newer != UVM__NO ? &d->entries.v[e->newer].older : &d->newest) = e->older;
-  e->generation++;                              /* whatever is under way for it is void */
+  e->generation++; /* whatever is under way for it is void */
   e->newer = d->free_entry;
   d->free_entry = i;
   d->nentries--;
@@ -56,7 +60,9 @@ static void send(struct uvm_engine *x, struct uvm__device *d, uint32_t i) {
   sm->issue = at + x->machine->gpu.issue_ns;
   e->generation++;
   e->sent = false;
-  uvm__queue_push(&x->queue, (struct uvm__event){.time = at + x->machine->gpu.fault_arrival_ns, .kind = UVM__MISS, .a = d->proc, .b = i, .c = e->generation});
+  uvm__queue_push(
+      &x->queue,
+      (struct uvm__event){.time = at + x->machine->gpu.fault_arrival_ns, .kind = UVM__MISS, .a = d->proc, .b = i, .c = e->generation});
 }
 
 /* -- room, and who waits for it -- */
@@ -91,7 +97,9 @@ bool uvm__fault(struct uvm_engine *x, struct uvm__device *d, uint32_t w) {
   if (!warp->kernel->outstanding++) warp->kernel->stall_since = x->now;
   if (!warp->outstanding++) d->stalled[warp->sm % d->gpcs]++;
   d->sms[warp->sm].outstanding++;
-  send(x, d, entry_add(d, (struct uvm__entry){.record = c->record, .k = c->k, .m = c->m, .page = c->page, .warp = w, .sm = warp->sm, .writing = c->writing}));
+  send(x, d,
+       entry_add(d, (struct uvm__entry){
+                        .record = c->record, .k = c->k, .m = c->m, .page = c->page, .warp = w, .sm = warp->sm, .writing = c->writing}));
   return true;
 }
 
@@ -101,7 +109,9 @@ static struct uvm__record *record_of(const struct uvm__device *d, const struct u
 
 /* -- page walks -- */
 
-static uint32_t hash(const struct uvm_alloc *a, uint64_t page) { return (uint32_t)(((a->number * 0x9e3779b9u) ^ page) & (HASH - 1)); }
+static uint32_t hash(const struct uvm_alloc *a, uint64_t page) {
+  return (uint32_t)((page + ((uint64_t)a->number << 40)) * 0x9e3779b97f4a7c15ull >> (64 - HASH_BITS));
+}
 
 static void start_walk(struct uvm_engine *x, struct uvm__device *d) { uvm__at(x, x->now + x->machine->gpu.walk_ns, UVM__WALK, d->proc, 0); }
 
@@ -125,11 +135,14 @@ void uvm__miss_arrived(struct uvm_engine *x, struct uvm__device *d, uint32_t i, 
 }
 
 static void ring_put(struct uvm_engine *x, struct uvm__device *d, const struct uvm__entry *e) {
-  if (d->put - d->get >= x->machine->gpu.ring) return;   /* lost; it comes again after the next replay */
+  if (d->put - d->get >= x->machine->gpu.ring) return; /* lost; it comes again after the next replay */
   const struct uvm__record *r = record_of(d, e);
-  d->ring[d->put++ % x->machine->gpu.ring] =
-      (struct uvm_raw_fault){.alloc = r->alloc, .offset = e->page * UVM_PAGE, .utlb = (uint16_t)e->sm,
-                             .access = uvm__access_of(r->op, e->writing), .time = x->now, .line = r->line};
+  d->ring[d->put++ % x->machine->gpu.ring] = (struct uvm_raw_fault){.alloc = r->alloc,
+                                                                    .offset = e->page * UVM_PAGE,
+                                                                    .utlb = (uint16_t)e->sm,
+                                                                    .access = uvm__access_of(r->op, e->writing),
+                                                                    .time = x->now,
+                                                                    .line = r->line};
 }
 
 /* Walks leave in the order they came, so the oldest of a hash chain is its last. */
@@ -173,7 +186,7 @@ static bool serve_line(struct uvm_engine *x, struct uvm__device *d, struct uvm__
   for (uint64_t left = x->machine->gpu.gpc_turn; left; left--) {
     if (sm->head == UVM__NO || x->failed || !room(d, &d->warps.v[sm->head])) return false;
     d->refused = false;
-    uvm__warp_run(x, d, sm->head);              /* refused again, it keeps its place at the head */
+    uvm__warp_run(x, d, sm->head); /* refused again, it keeps its place at the head */
     if (!d->refused) leave_line(d, sm);
   }
   return true;
@@ -198,11 +211,15 @@ void uvm__walk_ended(struct uvm_engine *x, struct uvm__device *d) {
     e->sent = true;
     struct uvm__look look;
     if (look_at(x, d, e, &look)) return;
-    if (look.hit) release(x, d, i, &look), freed = true;   /* mapped while the miss was under way: no fault */
-    else ring_put(x, d, e);
+    if (look.hit)
+      release(x, d, i, &look), freed = true; /* mapped while the miss was under way: no fault */
+    else
+      ring_put(x, d, e);
   }
-  if (d->walk_head < d->walks.n) start_walk(x, d);
-  else d->walk_head = d->walks.n = 0;
+  if (d->walk_head < d->walks.n)
+    start_walk(x, d);
+  else
+    d->walk_head = d->walks.n = 0;
   if (freed) serve_lines(x, d);
   uvm__interrupt(x, d);
 }
@@ -255,8 +272,10 @@ void uvm__retry(struct uvm_engine *x, struct uvm__device *d) {
     if (!e->sent) continue;
     struct uvm__look look;
     if (look_at(x, d, e, &look)) return;
-    if (look.hit) release(x, d, i, &look);
-    else send(x, d, i);
+    if (look.hit)
+      release(x, d, i, &look);
+    else
+      send(x, d, i);
   }
   pass_lines(x, d);
   serve_lines(x, d);

@@ -22,35 +22,46 @@
 
 /* -- queue -- */
 enum uvm__happening {
-  UVM__HOST,          /* the host thread goes on */
-  UVM__OP,            /* a stream's head operation goes on: p */
-  UVM__WARP,          /* device a, warp b takes its next step or access */
-  UVM__MISS,          /* device a, entry b of generation c reaches the MMU */
-  UVM__WALK,          /* device a: the page walk under way ends */
-  UVM__REPLAY,        /* device a: stalled accesses try again */
-  UVM__INTERRUPT,     /* device a */
-  UVM__COUNTERS,      /* device a has notifications */
-  UVM__WAKE,          /* p: a driver's task */
+  UVM__HOST,      /* the host thread goes on */
+  UVM__OP,        /* a stream's head operation goes on: p */
+  UVM__WARP,      /* device a, warp b takes its next step or access */
+  UVM__MISS,      /* device a, entry b of generation c reaches the MMU */
+  UVM__WALK,      /* device a: the page walk under way ends */
+  UVM__REPLAY,    /* device a: stalled accesses try again */
+  UVM__INTERRUPT, /* device a */
+  UVM__COUNTERS,  /* device a has notifications */
+  UVM__WAKE,      /* p: a driver's task */
 };
-struct uvm__event { uvm_ns time; uint64_t seq, c; void *p; uint32_t a, b; uint8_t kind; };
-struct uvm__queue { UVM_VEC(struct uvm__event) heap; uint64_t seq; };
-#define UVM__MAX_NS (1ull << 53)                /* of a run: memory's answers are counted in picoseconds */
-void uvm__queue_push(struct uvm__queue *q, struct uvm__event e);          /* e.seq is set here */
+struct uvm__event {
+  uvm_ns time;
+  uint64_t seq, c;
+  void *p;
+  uint32_t a, b;
+  uint8_t kind;
+};
+struct uvm__queue {
+  UVM_VEC(struct uvm__event) heap;
+  uint64_t seq;
+};
+#define UVM__MAX_NS (1ull << 53)                                 /* of a run: memory's answers are counted in picoseconds */
+void uvm__queue_push(struct uvm__queue *q, struct uvm__event e); /* e.seq is set here */
 bool uvm__queue_pop(struct uvm__queue *q, struct uvm__event *out);
 static inline uvm_ns uvm__queue_next(const struct uvm__queue *q) { return q->heap.n ? q->heap.v[0].time : UVM_NEVER; }
 
 /* -- records and lanes -- */
-struct uvm__record {                            /* one access record of a kernel, or a CPU loop */
+struct uvm__record { /* one access record of a kernel, or a CPU loop */
   struct uvm_alloc *alloc;
-  uint8_t op, split;                            /* enum uvm_access_op, uvm_split */
-  uint64_t offset, end, step, width, elements;  /* element k: [offset + k step, + width), cut at end */
+  uint8_t op, split;                           /* enum uvm_access_op, uvm_split */
+  uint64_t offset, end, step, width, elements; /* element k: [offset + k step, + width), cut at end */
   int64_t line;
-  uint64_t remote;                              /* bytes accessed on other nodes so far */
+  uint64_t remote; /* bytes accessed on other nodes so far */
 };
 void uvm__record_set(struct uvm__record *r, struct uvm_alloc *a, const struct uvm_trace_access *t);
 static inline bool uvm__reads(uint8_t op) { return op == UVM_OP_R || op == UVM_OP_RW; }
 static inline bool uvm__writes(uint8_t op) { return op != UVM_OP_R; }
-static inline uint8_t uvm__access_of(uint8_t op, bool writing) { return !writing ? UVM_A_READ : op == UVM_OP_ATOMIC ? UVM_A_ATOMIC : UVM_A_WRITE; }
+static inline uint8_t uvm__access_of(uint8_t op, bool writing) {
+  return !writing ? UVM_A_READ : op == UVM_OP_ATOMIC ? UVM_A_ATOMIC : UVM_A_WRITE;
+}
 static inline uint64_t uvm__first_page(const struct uvm__record *r, uint64_t k) { return (r->offset + k * r->step) / UVM_PAGE; }
 static inline uint64_t uvm__last_page(const struct uvm__record *r, uint64_t k) {
   uint64_t end = r->offset + k * r->step + r->width;
@@ -60,29 +71,35 @@ static inline uint64_t uvm__last_page(const struct uvm__record *r, uint64_t k) {
 uint64_t uvm__bytes_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b);
 
 enum uvm__phase_kind { UVM__LOOP, UVM__BY_LANE, UVM__BY_BLOCK };
-struct uvm__phase { uint8_t kind; uint32_t first, count; uint64_t serial; };   /* records; serial: of the first single access */
+struct uvm__phase {
+  uint8_t kind;
+  uint32_t first, count;
+  uint64_t serial;
+}; /* records; serial: of the first single access */
 struct uvm__kernel {
   uvm_proc proc;
   uint64_t number, lanes, per_block, blocks;
-  uint64_t busy_blocks;                         /* blocks from here on touch nothing and are not started */
-  uint64_t next_block, done_blocks, next_lane;  /* next_lane: of next_block, when it starts piecemeal */
+  uint64_t busy_blocks;                        /* blocks from here on touch nothing and are not started */
+  uint64_t next_block, done_blocks, next_lane; /* next_lane: of next_block, when it starts piecemeal */
   bool has_ns;
   uint64_t ns, step_ns;
   char *name;
   int64_t line;
-  uvm_ns begin, stall_since, stalled;           /* stalled: time with some fault outstanding, up to stall_since */
-  uint32_t outstanding;                         /* faults */
+  uvm_ns begin, stall_since, stalled; /* stalled: time with some fault outstanding, up to stall_since */
+  uint32_t outstanding;               /* faults */
   struct uvm__op *op;
   UVM_VEC(struct uvm__record) records;
   UVM_VEC(struct uvm__phase) phases;
 };
 /* Where a warp stands: a step of a phase, a part (the reads or the writes) of a record there, pages [page, last] of it. */
 struct uvm__cursor {
-  uint32_t phase, record, end;                  /* records [record, end) of the step are still to come */
-  uint64_t step, k, m, element, page, last;     /* elements [k, k + m); `element` of them begun */
-  bool begun, open, writing, fence, over;       /* step begun; part open; its kind; all before it must have been served; no part left */
+  uint32_t phase, record, end;              /* records [record, end) of the step are still to come */
+  uint64_t step, k, m, element, page, last; /* elements [k, k + m); `element` of them begun */
+  bool begun, open, writing, fence, over;   /* step begun; part open; its kind; all before it must have been served; no part left */
 };
-struct uvm__lanes { uint64_t block, first, count, of_block; };   /* of a warp: first lane in its block, lanes; lanes of the block */
+struct uvm__lanes {
+  uint64_t block, first, count, of_block;
+}; /* of a warp: first lane in its block, lanes; lanes of the block */
 struct uvm__kernel *uvm__kernel_create(const struct uvm_trace_record *r, const struct uvm_space *s);
 void uvm__kernel_destroy(struct uvm__kernel *k);
 /* Moves to the next part: false at the end of the step. A part's `fence` says that what came before must be served first. */
@@ -91,64 +108,84 @@ bool uvm__next_part(const struct uvm__kernel *k, const struct uvm__lanes *w, str
 bool uvm__next_pages(const struct uvm__record *r, struct uvm__cursor *c);
 /* Moves to the next step that touches anything; false when the warp is through. */
 bool uvm__next_step(const struct uvm__kernel *k, const struct uvm__lanes *w, struct uvm__cursor *c);
-uint64_t uvm__steps(const struct uvm__kernel *k);                /* of the busiest lane */
-uint64_t uvm__busy_lanes(const struct uvm__kernel *k, uint64_t block);   /* the first lanes of a block that touch anything */
-uint64_t uvm__elements_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b);   /* that begin in pages [a, b) */
+uint64_t uvm__steps(const struct uvm__kernel *k);                      /* of the busiest lane */
+uint64_t uvm__busy_lanes(const struct uvm__kernel *k, uint64_t block); /* the first lanes of a block that touch anything */
+uint64_t uvm__elements_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b); /* that begin in pages [a, b) */
 
 /* -- devices: a GPU, or the CPU as one SM whose warps are threads -- */
 struct uvm__warp {
   struct uvm__kernel *kernel;
   struct uvm__lanes lanes;
   struct uvm__cursor at;
-  uint32_t sm, resident;                        /* resident: index of its block */
-  uint64_t age;                                 /* in order of start */
+  uint32_t sm, resident; /* resident: index of its block */
+  uint64_t age;          /* in order of start */
   uint32_t outstanding;
-  uint32_t next;                                /* waiting line, free list */
+  uint32_t next; /* waiting line, free list */
   bool waiting;
-  uvm_ns stall_since;                           /* CPU */
-  bool trapped;                                 /* a thread in a CPU fault */
-  bool paced;                                   /* its step is over, the next begins with the next event */
-  uint64_t ready_ps;                            /* memory's answer to the step under way; CPU: the time the step takes */
+  uvm_ns stall_since; /* CPU */
+  bool trapped;       /* a thread in a CPU fault */
+  bool paced;         /* its step is over, the next begins with the next event */
+  uint64_t ready_ps;  /* memory's answer to the step under way; CPU: the time the step takes */
 };
-struct uvm__resident { struct uvm__kernel *kernel; uint64_t lanes, warps; uint32_t sm, next; };
-struct uvm__sm { uint64_t lanes, blocks; uint32_t outstanding, head; uvm_ns issue; };   /* head: warps waiting for a place, the oldest first */
-struct uvm__entry {                             /* one outstanding raw fault */
-  uint64_t k, m, page, generation;              /* elements [k, k + m) of the record touch the page */
-  uint32_t record, warp, sm, newer, older, beside;   /* by age; `beside`: next who waits for the same page walk */
-  bool writing, sent;                           /* sent: its walk has ended since the last replay */
+struct uvm__resident {
+  struct uvm__kernel *kernel;
+  uint64_t lanes, warps;
+  uint32_t sm, next;
 };
-struct uvm__touch { struct uvm__record *record; uint64_t k, m, page; bool writing; };   /* elements [k, k + m) on pages from `page` on */
-struct uvm__walk { struct uvm_alloc *alloc; uint64_t page; uint32_t first, last, chain; };
-struct uvm__counter { uint64_t count; uint32_t touched, threshold; bool silent; };   /* threshold 0: the default */
+struct uvm__sm {
+  uint64_t lanes, blocks;
+  uint32_t outstanding, head;
+  uvm_ns issue;
+};                                                 /* head: warps waiting for a place, the oldest first */
+struct uvm__entry {                                /* one outstanding raw fault */
+  uint64_t k, m, page, generation;                 /* elements [k, k + m) of the record touch the page */
+  uint32_t record, warp, sm, newer, older, beside; /* by age; `beside`: next who waits for the same page walk */
+  bool writing, sent;                              /* sent: its walk has ended since the last replay */
+};
+struct uvm__touch {
+  struct uvm__record *record;
+  uint64_t k, m, page;
+  bool writing;
+}; /* elements [k, k + m) on pages from `page` on */
+struct uvm__walk {
+  struct uvm_alloc *alloc;
+  uint64_t page;
+  uint32_t first, last, chain;
+};
+struct uvm__counter {
+  uint64_t count;
+  uint32_t touched, threshold;
+  bool silent;
+}; /* threshold 0: the default */
 struct uvm__device {
   uvm_proc proc;
   uint32_t nsms, warp, utlb, gpc_warps, gpcs;
   uint64_t lanes_per_sm, blocks_per_sm;
   struct uvm__sm *sms;
-  uint32_t *stalled;                            /* warps stalled, by GPC */
-  UVM_VEC(struct uvm__kernel *) kernels;        /* running, oldest first */
+  uint32_t *stalled;                     /* warps stalled, by GPC */
+  UVM_VEC(struct uvm__kernel *) kernels; /* running, oldest first */
   UVM_VEC(struct uvm__warp) warps;
   UVM_VEC(struct uvm__resident) residents;
   uint32_t free_warp, free_resident, next_sm;
-  uint32_t piecemeal;                           /* the CPU's block whose threads are being started */
-  uint64_t started;                             /* warps ever */
-  uvm_ns start;                                 /* when the next block may start */
-  double load_ps[UVM_MAX_NODES], store_ps[UVM_MAX_NODES];   /* for a byte of each node */
-  uint64_t memory_ps[UVM_MAX_NODES];            /* when each node's memory has answered all so far */
+  uint32_t piecemeal;                                     /* the CPU's block whose threads are being started */
+  uint64_t started;                                       /* warps ever */
+  uvm_ns start;                                           /* when the next block may start */
+  double load_ps[UVM_MAX_NODES], store_ps[UVM_MAX_NODES]; /* for a byte of each node */
+  uint64_t memory_ps[UVM_MAX_NODES];                      /* when each node's memory has answered all so far */
   /* faults */
   UVM_VEC(struct uvm__entry) entries;
   uint32_t free_entry, oldest, newest, nentries;
-  uint64_t random;                              /* where the SMs' turns begin */
-  UVM_VEC(struct uvm__walk) walks;              /* a queue from walk_head on */
+  uint64_t random;                 /* where the SMs' turns begin */
+  UVM_VEC(struct uvm__walk) walks; /* a queue from walk_head on */
   size_t walk_head;
-  uint32_t *walk_hash;                          /* newest walk of a page + 1 */
+  uint32_t *walk_hash; /* newest walk of a page + 1 */
   struct uvm_raw_fault *ring;
-  uint64_t put, get, seen;                      /* entries ever put and freed; put as of the last question */
+  uint64_t put, get, seen; /* entries ever put and freed; put as of the last question */
   bool armed, interrupting;
-  bool refused;                                 /* the warp just run found no room for a fault */
+  bool refused; /* the warp just run found no room for a fault */
   uvm_ns quiet_since, stall_since;
   /* access counters */
-  UVM_VEC(struct uvm__counter *) counters;      /* by allocation, then by region */
+  UVM_VEC(struct uvm__counter *) counters; /* by allocation, then by region */
   UVM_VEC(struct uvm_counter_note) notes;
   bool noted;
 };
@@ -156,57 +193,77 @@ struct uvm__device {
 
 /* -- streams -- */
 enum uvm__op_kind { UVM__KERNEL, UVM__PREFETCH, UVM__COPY, UVM__RECORD, UVM__AWAIT };
-struct uvm__side { struct uvm_alloc *alloc; uint64_t offset; };
+struct uvm__side {
+  struct uvm_alloc *alloc;
+  uint64_t offset;
+};
 struct uvm__op {
   uint8_t kind, stage;
-  uint64_t id;                                  /* the cookie of its calls */
+  uint64_t id; /* the cookie of its calls */
   int64_t line;
   struct uvm__stream *stream;
   struct uvm__kernel *kernel;
-  struct uvm_call call;                         /* PREFETCH */
-  struct uvm__side dst, src;                    /* COPY */
+  struct uvm_call call;      /* PREFETCH */
+  struct uvm__side dst, src; /* COPY */
   uint64_t bytes;
-  size_t event;                                 /* RECORD, AWAIT */
+  size_t event; /* RECORD, AWAIT */
   struct uvm__op *next;
 };
-struct uvm__stream { uint64_t number; uvm_proc proc; struct uvm__op *head, *tail; };   /* proc: of stream 0; else 0 */
-struct uvm__mark { char *name; size_t instance, next; };           /* latest record of a named event; next of its hash chain + 1 */
+struct uvm__stream {
+  uint64_t number;
+  uvm_proc proc;
+  struct uvm__op *head, *tail;
+}; /* proc: of stream 0; else 0 */
+struct uvm__mark {
+  char *name;
+  size_t instance, next;
+}; /* latest record of a named event; next of its hash chain + 1 */
 
 /* -- host -- */
 enum uvm__host_state {
-  UVM__HUNGRY,        /* asked for a record */
-  UVM__PAUSING,       /* asks when its event comes */
-  UVM__LOOPING,       /* in a CPU loop */
-  UVM__WAITING, UVM__WAITED,
-  UVM__CALLING,       /* in a call that the driver completes */
+  UVM__HUNGRY,  /* asked for a record */
+  UVM__PAUSING, /* asks when its event comes */
+  UVM__LOOPING, /* in a CPU loop */
+  UVM__WAITING,
+  UVM__WAITED,
+  UVM__CALLING, /* in a call that the driver completes */
   UVM__FINISHED,
 };
-struct uvm__section { char *name; uint64_t iteration; uvm_ns begin; int64_t line; };
-struct uvm__loop {                              /* the CPU loop under way */
+struct uvm__section {
+  char *name;
+  uint64_t iteration;
+  uvm_ns begin;
+  int64_t line;
+};
+struct uvm__loop { /* the CPU loop under way */
   struct uvm__record record;
-  uint64_t k, page;                             /* element, page of it being touched */
+  uint64_t k, page; /* element, page of it being touched */
   bool faulted;
-  uint64_t ps;                                  /* time owed below a nanosecond */
+  uint64_t ps; /* time owed below a nanosecond */
   uvm_ns stall_since;
 };
-struct uvm__wait { bool stream, proc, all; uint64_t number; uvm_proc on; };   /* what the host waits for */
+struct uvm__wait {
+  bool stream, proc, all;
+  uint64_t number;
+  uvm_proc on;
+}; /* what the host waits for */
 struct uvm__host {
-  uint8_t state, then;                          /* then: why it waits: UVM_TR_SYNC, FREE, END (of the trace) */
+  uint8_t state, then; /* then: why it waits: UVM_TR_SYNC, FREE, END (of the trace) */
   struct uvm__wait wait;
   struct uvm__loop loop;
   struct uvm_alloc *freeing;
   UVM_VEC(struct uvm__section) sections;
-  uvm_proc last_gpu;                            /* named last */
-  int64_t line;                                 /* of the latest record */
+  uvm_proc last_gpu; /* named last */
+  int64_t line;      /* of the latest record */
 };
 
 struct uvm_engine {
   struct uvm_core *core;
   struct uvm_machine *machine;
-  struct uvm_error *error;                      /* the session's, of the latest call */
+  struct uvm_error *error; /* the session's, of the latest call */
   int failed;
   uvm_ns now;
-  const char *trace;                            /* its name, or NULL */
+  const char *trace; /* its name, or NULL */
   struct uvm__queue queue;
   UVM_VEC(struct uvm_engine_event) outbox;
   size_t outbox_head;
@@ -214,41 +271,46 @@ struct uvm_engine {
   UVM_VEC(struct uvm__stream *) streams;
   UVM_VEC(struct uvm__mark) marks;
   size_t *mark_hash;
-  UVM_VEC(bool) recorded;                       /* instances of events: done */
-  uint64_t ops, kernels;                        /* ever */
-  uint64_t in_flight;                           /* operations queued or running */
+  UVM_VEC(bool) recorded; /* instances of events: done */
+  uint64_t ops, kernels;  /* ever */
+  uint64_t in_flight;     /* operations queued or running */
   struct uvm__device *devices[UVM_MAX_PROCS];
 };
 
 /* engine.c */
-void uvm__emit(struct uvm_engine *x, struct uvm_engine_event ev);         /* to the session; now is filled in */
+void uvm__emit(struct uvm_engine *x, struct uvm_engine_event ev); /* to the session; now is filled in */
 void uvm__at(struct uvm_engine *x, uvm_ns time, enum uvm__happening kind, uint32_t a, uint32_t b);
-int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));   /* UVM_EINPUT; ends the run */
+int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4))); /* UVM_EINPUT; ends the run */
 
 /* host.c, loop.c */
 int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r);
 void uvm__host_run(struct uvm_engine *x);
-void uvm__host_notice(struct uvm_engine *x);    /* an operation or the driver's fault loop ended: does that end a wait? */
-void uvm__host_complete(struct uvm_engine *x);  /* the call it was in is done */
+void uvm__host_notice(struct uvm_engine *x);   /* an operation or the driver's fault loop ended: does that end a wait? */
+void uvm__host_complete(struct uvm_engine *x); /* the call it was in is done */
 void uvm__loop_begin(struct uvm_engine *x, const struct uvm_trace_record *r);
-bool uvm__loop_run(struct uvm_engine *x);       /* true: the loop is over; else an event or a fault is pending */
+bool uvm__loop_run(struct uvm_engine *x); /* true: the loop is over; else an event or a fault is pending */
 
 /* stream.c */
 struct uvm__stream *uvm__stream_get(struct uvm_engine *x, uint64_t number, uvm_proc proc);
 struct uvm__op *uvm__op_add(struct uvm_engine *x, struct uvm__stream *s, enum uvm__op_kind kind, int64_t line);
-void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s);          /* when it has just become the head */
+void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s); /* when it has just become the head */
 void uvm__op_run(struct uvm_engine *x, struct uvm__op *op);
 void uvm__op_end(struct uvm_engine *x, struct uvm__op *op);
 void uvm__op_complete(struct uvm_engine *x, uint64_t id);
-size_t uvm__mark_record(struct uvm_engine *x, const char *name);          /* a new instance of the event */
+size_t uvm__mark_record(struct uvm_engine *x, const char *name); /* a new instance of the event */
 int uvm__mark_find(struct uvm_engine *x, const char *name, int64_t line, size_t *instance);
 bool uvm__waits_over(const struct uvm_engine *x, const struct uvm__wait *w);
 void uvm__streams_close(struct uvm_engine *x);
 
 /* access.c */
-struct uvm__look { bool hit; uvm_node node; uint64_t run; };              /* run: pages from here on that are alike, at least 1 */
+struct uvm__look {
+  bool hit;
+  uvm_node node;
+  uint64_t run;
+}; /* run: pages from here on that are alike, at least 1 */
 int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t last, uint8_t access, int64_t line,
-              struct uvm__look *out);                                     /* < 0: not allowed to touch it at all */
+              struct uvm__look *out); /* < 0: not allowed to touch it at all */
 void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t run, uint8_t access, uint64_t count);
 void uvm__tell_summary(struct uvm_engine *x, uvm_proc p, const struct uvm__record *r);
 void uvm__tell_stall(struct uvm_engine *x, uvm_proc p, uvm_ns since, int64_t line);
@@ -259,7 +321,7 @@ void uvm__device_destroy(struct uvm__device *d);
 void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k);
 void uvm__warp_ended(struct uvm_engine *x, struct uvm__device *d, uint32_t w);
 void uvm__hit(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__touch *t, const struct uvm__look *look);
-void uvm__warp_turn(struct uvm_engine *x, struct uvm__device *d, uint32_t w);   /* its event came */
+void uvm__warp_turn(struct uvm_engine *x, struct uvm__device *d, uint32_t w); /* its event came */
 void uvm__warp_run(struct uvm_engine *x, struct uvm__device *d, uint32_t w);
 
 /* resident.c: true when the kernel, just begun, finds all its pages in its GPU's memory and nothing else can happen before it
@@ -273,7 +335,7 @@ void uvm__walk_ended(struct uvm_engine *x, struct uvm__device *d);
 void uvm__retry(struct uvm_engine *x, struct uvm__device *d);
 void uvm__interrupt(struct uvm_engine *x, struct uvm__device *d);
 void uvm__rearm(struct uvm_engine *x, struct uvm__device *d);
-bool uvm__quiet(const struct uvm__device *d);   /* no fault waits for the driver, and it waits for one */
+bool uvm__quiet(const struct uvm__device *d); /* no fault waits for the driver, and it waits for one */
 void uvm__mmu_create(struct uvm__device *d, uint64_t ring);
 void uvm__mmu_destroy(struct uvm__device *d);
 

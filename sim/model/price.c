@@ -41,14 +41,17 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   case UVM_X_COUNTER: return c->counter_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
   case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
   case UVM_X_EVICT: return c->evict_ns;
-  case UVM_X_PREFETCH: case UVM_X_ADVISE: case UVM_X_UNPIN: case UVM_X_COPY: break;
+  case UVM_X_PREFETCH:
+  case UVM_X_ADVISE:
+  case UVM_X_UNPIN:
+  case UVM_X_COPY: break;
   }
   return 0;
 }
 
 static uvm_ns map_price(const struct uvm_engine *x, const struct uvm_plan *p, const struct uvm_step *st, uint64_t pages) {
   const struct uvm_costs *c = &x->machine->costs;
-  if (p->context == UVM_X_CPU_FAULT) return 0;  /* in the price of a page moved */
+  if (p->context == UVM_X_CPU_FAULT) return 0; /* in the price of a page moved */
   if (p->context != UVM_X_PREFETCH) return c->map_ns;
   return st->proc ? c->prefetch_map_ns : pages * c->prefetch_back_map_page_ns;
 }
@@ -63,7 +66,9 @@ static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct u
   case UVM_S_COLLAPSE: return now + pages * c->revoke_page_ns;
   case UVM_S_UNMAP: return now + (st->revoked ? c->map_ns : 0);
   case UVM_S_MAP: return now + map_price(x, p, st, pages);
-  case UVM_S_MIGRATE: case UVM_S_DUPLICATE: case UVM_S_EVICT: break;
+  case UVM_S_MIGRATE:
+  case UVM_S_DUPLICATE:
+  case UVM_S_EVICT: break;
   }
   uint64_t fixed = c->transfer_ns + (p->context == UVM_X_PREFETCH ? c->prefetch_block_ns : 0);
   struct uvm_reservation r = uvm_machine_reserve(x->machine, st->src, st->dst, now, pages * UVM_PAGE, fixed);

@@ -1,7 +1,9 @@
 /* A binary heap. Equal times leave in the order they came, so a run is the same everywhere. */
 #include "model/model.h"
 
-static bool before(const struct uvm__event *a, const struct uvm__event *b) { return a->time != b->time ? a->time < b->time : a->seq < b->seq; }
+static bool before(const struct uvm__event *a, const struct uvm__event *b) {
+  return a->time != b->time ? a->time < b->time : a->seq < b->seq;
+}
 
 void uvm__queue_push(struct uvm__queue *q, struct uvm__event e) {
   e.seq = q->seq++;

@@ -7,7 +7,8 @@ static bool alone(const struct uvm_engine *x, const struct uvm__device *d) {
          !(uvm_host_needs(x->core->host) & UVM_NEEDS_ACCESS);
 }
 
-static bool pages_local(struct uvm_engine *x, const struct uvm__device *d, const struct uvm__record *r, uint64_t page, uint64_t last, bool writing) {
+static bool pages_local(struct uvm_engine *x, const struct uvm__device *d, const struct uvm__record *r, uint64_t page, uint64_t last,
+                        bool writing) {
   while (page <= last) {
     struct uvm__look look;
     if (uvm__look(x, d->proc, r->alloc, page, last, uvm__access_of(r->op, writing), r->line, &look)) return false;

@@ -5,7 +5,7 @@
 enum { MARK_HASH = 1024 };
 
 struct uvm__stream *uvm__stream_get(struct uvm_engine *x, uint64_t number, uvm_proc proc) {
-  if (number) proc = 0;                         /* only stream 0 is one a processor */
+  if (number) proc = 0; /* only stream 0 is one a processor */
   for (size_t i = 0; i < x->streams.n; i++)
     if (x->streams.v[i]->number == number && x->streams.v[i]->proc == proc) return x->streams.v[i];
   struct uvm__stream *s = uvm_mem(sizeof *s);
@@ -102,15 +102,27 @@ bool uvm__waits_over(const struct uvm_engine *x, const struct uvm__wait *w) {
 /* -- kernels -- */
 
 static void tell_kernel(struct uvm_engine *x, const struct uvm__kernel *k, enum uvm_told_kind kind) {
-  uvm_tell(x->core->host, &(struct uvm_told){.kind = (uint8_t)kind, .proc = k->proc, .src = UVM_NONE, .dst = UVM_NONE, .kernel = (uint32_t)k->number,
-                                             .begin = k->begin, .end = x->now}, x->now);
+  uvm_tell(x->core->host,
+           &(struct uvm_told){.kind = (uint8_t)kind,
+                              .proc = k->proc,
+                              .src = UVM_NONE,
+                              .dst = UVM_NONE,
+                              .kernel = (uint32_t)k->number,
+                              .begin = k->begin,
+                              .end = x->now},
+           x->now);
 }
 
 static void kernel_over(struct uvm_engine *x, struct uvm__op *op) {
   struct uvm__kernel *k = op->kernel;
   for (size_t i = 0; i < k->records.n; i++) uvm__tell_summary(x, k->proc, &k->records.v[i]);
-  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_KERNEL, .proc = k->proc, .t = k->begin, .dur = x->now - k->begin, .value = k->number,
-                                           .name = k->name, .line = k->line});
+  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_KERNEL,
+                                           .proc = k->proc,
+                                           .t = k->begin,
+                                           .dur = x->now - k->begin,
+                                           .value = k->number,
+                                           .name = k->name,
+                                           .line = k->line});
   tell_kernel(x, k, UVM_T_KERNEL_END);
   uvm__kernel_destroy(k);
   uvm__op_end(x, op);
@@ -138,7 +150,13 @@ static void kernel_run(struct uvm_engine *x, struct uvm__op *op) {
 
 static bool ask_for_side(struct uvm_engine *x, struct uvm__op *op, const struct uvm__side *s, bool write) {
   if (s->alloc->kind != UVM_MANAGED) return false;
-  struct uvm_call call = {.alloc = s->alloc, .offset = s->offset, .bytes = op->bytes, .node = UVM_NONE, .proc = op->call.proc, .cookie = op->id, .line = op->line};
+  struct uvm_call call = {.alloc = s->alloc,
+                          .offset = s->offset,
+                          .bytes = op->bytes,
+                          .node = UVM_NONE,
+                          .proc = op->call.proc,
+                          .cookie = op->id,
+                          .line = op->line};
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_COPY, .call = call, .write = write});
   return true;
 }
@@ -176,10 +194,10 @@ static void copy_run(struct uvm_engine *x, struct uvm__op *op) {
   switch (op->stage++) {
   case 0:
     if (ask_for_side(x, op, &op->src, false)) return;
-    op->stage++;                                /* fall through */
+    op->stage++; /* fall through */
   case 1:
     if (ask_for_side(x, op, &op->dst, true)) return;
-    op->stage++;                                /* fall through */
+    op->stage++; /* fall through */
   case 2: uvm__queue_push(&x->queue, (struct uvm__event){.time = copy_bytes(x, op), .kind = UVM__OP, .p = op}); return;
   default: uvm__op_end(x, op);
   }
@@ -218,7 +236,7 @@ void uvm__op_run(struct uvm_engine *x, struct uvm__op *op) {
     break;
   }
   case UVM__AWAIT:
-    if (!op->stage) op->stage = 1;              /* to be woken */
+    if (!op->stage) op->stage = 1; /* to be woken */
     if (x->recorded.v[op->event]) uvm__op_end(x, op);
     break;
   }

@@ -6,8 +6,8 @@
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Time: a GPU's memories answer one byte after the other; a thread just takes so long. */
-static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__look *look, bool writing, uint64_t bytes,
-                uint64_t count) {
+static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__look *look, bool writing,
+                uint64_t bytes, uint64_t count) {
   if (w->kernel->has_ns) return;
   if (!d->proc) {
     w->ready_ps += look->run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
@@ -32,7 +32,8 @@ void uvm__hit(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, 
 }
 
 static void trap(struct uvm_engine *x, uint32_t w, const struct uvm__record *r, uint64_t page, bool writing) {
-  struct uvm_cpu_fault f = {.alloc = r->alloc, .offset = page * UVM_PAGE, .access = writing ? UVM_A_WRITE : UVM_A_READ, .thread = w + 1, .line = r->line};
+  struct uvm_cpu_fault f = {
+      .alloc = r->alloc, .offset = page * UVM_PAGE, .access = writing ? UVM_A_WRITE : UVM_A_READ, .thread = w + 1, .line = r->line};
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_CPU_FAULT, .fault = f});
 }
 
@@ -65,8 +66,10 @@ static bool touch(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
 static void end_step(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
   struct uvm__warp *w = &d->warps.v[index];
   uvm_ns at = x->now + w->kernel->step_ns;
-  if (d->proc) at = max_u64(at, w->ready_ps / 1000);
-  else at += w->ready_ps / 1000, w->ready_ps %= 1000;
+  if (d->proc)
+    at = max_u64(at, w->ready_ps / 1000);
+  else
+    at += w->ready_ps / 1000, w->ready_ps %= 1000;
   w->paced = true;
   uvm__at(x, at, UVM__WARP, d->proc, index);
 }

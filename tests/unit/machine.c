@@ -90,7 +90,9 @@ static void unknown_names_list_the_known(void **state) {
 
 /* -- malformed profiles: the built-in text with one line replaced, or one added at the end -- */
 
-struct bad { const char *from, *to, *said; };
+struct bad {
+  const char *from, *to, *said;
+};
 static const struct bad bads[] = {
     {"sms = 132", "sms = many", "sms: expected a whole number"},
     {"sms = 132", "sms = 0", "sms: expected a whole number from 1"},
@@ -206,7 +208,7 @@ static void without_a_link_two_are_taken(void **state) {
   struct uvm_machine *m = machine_open("nvidia-h200x2", "measured");
   uint8_t a = node(m, "hbm0"), b = node(m, "hbm1");
   uvm_ns direct = uvm_machine_reserve(m, a, b, 0, 1 << 20, 0).end;
-  m->nlinks = 2;                                /* the third is NVLink */
+  m->nlinks = 2; /* the third is NVLink */
   uvm_ns one = uvm_machine_reserve(m, a, node(m, "dram"), 1 << 30, 1 << 20, 0).end - (1 << 30);
   uvm_ns staged = uvm_machine_reserve(m, b, a, 0, 1 << 20, 0).end;
   assert_int_equal(staged, 2 * one);

@@ -20,11 +20,12 @@ static struct uvm_gpu_model model_of(const char *name) {
 /* Recorded on a Titan V in four runs: c[p] = a[p] + b[p] by one warp, a page a lane: batches of 56, 8 and 32 faults. */
 static void titan_v_adds_in_batches_of_56_8_and_32(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 2M managed a\nalloc b 2M managed b\nalloc c 2M managed c\n"
-                                     "w cpu a 0 2M\nw cpu b 0 2M\nw cpu c 0 2M\n"
-                                     "kernel gpu0 lanes=32\nr a 0 128K split=cyclic step=4096 width=4\nr b 0 128K split=cyclic step=4096 width=4\n"
-                                     "w c 0 128K split=cyclic step=4096 width=4\ndone\nsync\n",
-                                "nvidia-titanv", "none");
+  struct replay r =
+      replay_good(HEAD "alloc a 2M managed a\nalloc b 2M managed b\nalloc c 2M managed c\n"
+                       "w cpu a 0 2M\nw cpu b 0 2M\nw cpu c 0 2M\n"
+                       "kernel gpu0 lanes=32\nr a 0 128K split=cyclic step=4096 width=4\nr b 0 128K split=cyclic step=4096 width=4\n"
+                       "w c 0 128K split=cyclic step=4096 width=4\ndone\nsync\n",
+                  "nvidia-titanv", "none");
   const uint64_t recorded[] = {56, 8, 32};
   assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), 3);
   for (size_t i = 0; i < 3; i++) assert_int_equal(batch(&r, i)->raw, recorded[i]);
@@ -38,7 +39,7 @@ static void one_lane_makes_one_fault_a_batch(void **state) {
   struct replay r = replay_good(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nkernel gpu0 lanes=1\n"
                                      "r a 0 8\nr a 8192 8\nr a 4096 8\nr a 4100 8\nw a 0 8\ndone\nsync\n",
                                 NULL, "none");
-  const uint64_t pages[] = {0, 2, 1};           /* the rest finds its pages mapped, for writing too */
+  const uint64_t pages[] = {0, 2, 1}; /* the rest finds its pages mapped, for writing too */
   assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), 3);
   for (size_t i = 0; i < 3; i++) {
     assert_int_equal(batch(&r, i)->raw, 1);
@@ -49,7 +50,8 @@ static void one_lane_makes_one_fault_a_batch(void **state) {
 
 /* A fan of one-lane blocks, each with a block of memory of its own. */
 static struct replay fan(unsigned lanes) {
-  char *text = uvm_format(HEAD "alloc a %uM managed a\nw cpu a 0 %uM step=2097152\nkernel gpu0 lanes=%u lanes_per_block=1\n", 2 * lanes, 2 * lanes, lanes);
+  char *text = uvm_format(HEAD "alloc a %uM managed a\nw cpu a 0 %uM step=2097152\nkernel gpu0 lanes=%u lanes_per_block=1\n", 2 * lanes,
+                          2 * lanes, lanes);
   for (unsigned i = 0; i < lanes; i++) {
     char *more = uvm_format("%sr a %uM 8\n", text, 2 * i);
     uvm_mem_free(text);
@@ -93,14 +95,15 @@ static void a_utlb_limits_what_an_sm_has_outstanding(void **state) {
     assert_true(batch(&r, i)->raw <= most);
     faults += batch(&r, i)->distinct;
   }
-  assert_int_equal(faults, 512);                /* each page faults once */
+  assert_int_equal(faults, 512); /* each page faults once */
   replay_free(&r);
 }
 
 /* Eight warps of a block touch one page: eight raw entries, one fault. */
 static void warps_of_one_page_fault_each_for_themselves(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nkernel gpu0 lanes=256\nr a 0 4K split=cyclic width=16\ndone\nsync\n", NULL, "none");
+  struct replay r = replay_good(
+      HEAD "alloc a 2M managed a\nw cpu a 0 2M\nkernel gpu0 lanes=256\nr a 0 4K split=cyclic width=16\ndone\nsync\n", NULL, "none");
   assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), 1);
   assert_int_equal(batch(&r, 0)->distinct, 1);
   assert_int_equal(batch(&r, 0)->raw, 8);
@@ -120,8 +123,9 @@ static void an_access_over_a_page_end_faults_on_both(void **state) {
 /* Read-mostly pages come as copies: the write of rw faults after its read has. */
 static void a_read_modify_write_reads_first(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 2M managed a\nadvise set_read_mostly cpu a 0 2M\nw cpu a 0 2M\nkernel gpu0 lanes=1\nrw a 0 8\ndone\nsync\n",
-                                NULL, "none");
+  struct replay r =
+      replay_good(HEAD "alloc a 2M managed a\nadvise set_read_mostly cpu a 0 2M\nw cpu a 0 2M\nkernel gpu0 lanes=1\nrw a 0 8\ndone\nsync\n",
+                  NULL, "none");
   assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), 2);
   assert_int_equal(batch(&r, 0)->access, UVM_A_READ);
   assert_int_equal(batch(&r, 1)->access, UVM_A_WRITE);
@@ -133,7 +137,8 @@ static void loops_follow_one_another(void **state) {
   (void)state;
   const char *head = HEAD "alloc a 2M managed a\nalloc b 2M managed b\nw cpu a 0 2M\nw cpu b 0 2M\nkernel gpu0 lanes=1\n";
   for (int next = 0; next < 2; next++) {
-    char *text = uvm_format("%sr a 0 8K split=cyclic step=4096\n%sr b 0 8K split=cyclic step=4096\ndone\nsync\n", head, next ? "next\n" : "");
+    char *text =
+        uvm_format("%sr a 0 8K split=cyclic step=4096\n%sr b 0 8K split=cyclic step=4096\ndone\nsync\n", head, next ? "next\n" : "");
     struct replay r = replay_good(text, NULL, "none");
     if (next) {
       assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), 4);
@@ -154,7 +159,8 @@ static void single_accesses_go_to_their_lane_or_block(void **state) {
   for (int by_block = 0; by_block < 2; by_block++) {
     const char *by = by_block ? " by=block" : "";
     char *text = uvm_format(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nkernel gpu0 lanes=4 lanes_per_block=2\n"
-                                 "r a 0 8%s\nr a 4K 8%s\nr a 8K 8%s\nr a 12K 8%s\ndone\nsync\n", by, by, by, by);
+                                 "r a 0 8%s\nr a 4K 8%s\nr a 8K 8%s\nr a 12K 8%s\ndone\nsync\n",
+                            by, by, by, by);
     struct replay r = replay_good(text, NULL, "none");
     assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), by_block ? 2 : 1);
     assert_int_equal(batch(&r, 0)->distinct, by_block ? 2 : 4);
@@ -184,7 +190,7 @@ static void a_wide_stream_batches_as_recorded(void **state) {
                                 NULL, NULL);
   size_t n = replay_count(&r, UVM_E_GPU_BATCH), below = 0, above = 0;
   assert_in_range(batch(&r, 0)->distinct, 100, 130);
-  for (size_t i = 1; i < n; i++) below += batch(&r, i)->distinct < 45, above += batch(&r, i)->distinct > 100;
+  for (size_t i = 1; i < n; i++) below += batch(&r, i)->distinct<45, above += batch(&r, i)->distinct> 100;
   assert_true(2 * below < n && 2 * above < n);
   replay_free(&r);
 }

@@ -6,9 +6,12 @@
 #include "session.h"
 #include "tests/unit/unit.h"
 
-struct seen { struct uvm_event e; char name[32]; };
+struct seen {
+  struct uvm_event e;
+  char name[32];
+};
 struct replay {
-  UVM_VEC(struct seen) events;                  /* masks and blocks are dead by now */
+  UVM_VEC(struct seen) events; /* masks and blocks are dead by now */
   struct uvm_session_result result;
   struct uvm_error error;
   int rc;

@@ -20,9 +20,10 @@ static const struct uvm_event *summary(const struct replay *r, uint32_t line) {
 /* Elements as the trace writes them: ceil(LEN / step). */
 static void loops_count_elements(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 4M managed a\n"
-                                     "w cpu a 0 4M step=4 width=4\nr cpu a 0 4M\nr cpu a 10 10000 step=3000 width=5000\nrw cpu a 4090 12 step=12 width=12\n",
-                                NULL, NULL);
+  struct replay r = replay_good(
+      HEAD "alloc a 4M managed a\n"
+           "w cpu a 0 4M step=4 width=4\nr cpu a 0 4M\nr cpu a 10 10000 step=3000 width=5000\nrw cpu a 4090 12 step=12 width=12\n",
+      NULL, NULL);
   assert_int_equal(summary(&r, 5)->value, 1 << 20);
   assert_int_equal(summary(&r, 5)->access, UVM_A_WRITE);
   assert_int_equal(summary(&r, 6)->value, 1 << 10);
@@ -36,8 +37,9 @@ static void loops_count_elements(void **state) {
 static void hits_take_their_time(void **state) {
   (void)state;
   struct uvm_machine *m = machine();
-  struct replay r = replay_good(HEAD "alloc a 4M managed a\nw cpu a 0 4M\nbegin dense\nr cpu a 0 4M step=4 width=4\nend\nbegin sparse\nr cpu a 0 4M\nend\n",
-                                NULL, NULL);
+  struct replay r = replay_good(
+      HEAD "alloc a 4M managed a\nw cpu a 0 4M\nbegin dense\nr cpu a 0 4M step=4 width=4\nend\nbegin sparse\nr cpu a 0 4M\nend\n", NULL,
+      NULL);
   uint64_t pages = 1024 * m->cpu.page_ns;
   assert_int_equal(replay_time_of(&r, "dense"), pages + (1 << 20) * m->cpu.element_ps / 1000);
   assert_int_equal(replay_time_of(&r, "sparse"), pages + 1024 * m->cpu.element_ps / 1000);
@@ -85,10 +87,11 @@ static void sections_nest_and_are_host_time(void **state) {
 static void work_in_a_stream_runs_in_order_and_streams_side_by_side(void **state) {
   (void)state;
   struct uvm_machine *m = machine();
-  struct replay r = replay_good(HEAD "begin launch\nkernel gpu0 lanes=1 ns=1000000\ndone\nend\nsync\n"
-                                     "begin one\nkernel gpu0 lanes=1 ns=1000000 stream=1\ndone\nkernel gpu0 lanes=1 ns=1000000 stream=1\ndone\nsync stream=1\nend\n"
-                                     "begin two\nkernel gpu0 lanes=1 ns=1000000 stream=1\ndone\nkernel gpu0 lanes=1 ns=1000000 stream=2\ndone\nsync\nend\n",
-                                NULL, NULL);
+  struct replay r = replay_good(
+      HEAD "begin launch\nkernel gpu0 lanes=1 ns=1000000\ndone\nend\nsync\n"
+           "begin one\nkernel gpu0 lanes=1 ns=1000000 stream=1\ndone\nkernel gpu0 lanes=1 ns=1000000 stream=1\ndone\nsync stream=1\nend\n"
+           "begin two\nkernel gpu0 lanes=1 ns=1000000 stream=1\ndone\nkernel gpu0 lanes=1 ns=1000000 stream=2\ndone\nsync\nend\n",
+      NULL, NULL);
   assert_int_equal(replay_time_of(&r, "launch"), m->costs.call_ns);
   assert_int_equal(replay_time_of(&r, "one"), 2000000 + m->costs.sync_ns);
   assert_int_equal(replay_time_of(&r, "two"), 1000000 + m->costs.call_ns + m->costs.sync_ns);
@@ -114,10 +117,12 @@ static void faults_add_to_a_kernels_duration(void **state) {
 /* A wait holds its stream until the event's record has run, and means the latest record. */
 static void a_wait_holds_its_stream(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "kernel gpu0 lanes=1 ns=1000000 stream=1 name=first\ndone\nrecord e stream=1\nwait e stream=2\n"
-                                     "kernel gpu0 lanes=1 ns=1000 stream=2 name=second\ndone\nkernel gpu0 lanes=1 ns=1000 stream=3 name=free\ndone\nsync\n",
-                                NULL, NULL);
-  const struct uvm_event *free_one = replay_event(&r, UVM_E_KERNEL, 0), *first = replay_event(&r, UVM_E_KERNEL, 1), *second = replay_event(&r, UVM_E_KERNEL, 2);
+  struct replay r = replay_good(
+      HEAD "kernel gpu0 lanes=1 ns=1000000 stream=1 name=first\ndone\nrecord e stream=1\nwait e stream=2\n"
+           "kernel gpu0 lanes=1 ns=1000 stream=2 name=second\ndone\nkernel gpu0 lanes=1 ns=1000 stream=3 name=free\ndone\nsync\n",
+      NULL, NULL);
+  const struct uvm_event *free_one = replay_event(&r, UVM_E_KERNEL, 0), *first = replay_event(&r, UVM_E_KERNEL, 1),
+                         *second = replay_event(&r, UVM_E_KERNEL, 2);
   assert_true(free_one->t < first->t + first->dur);
   assert_int_equal(second->t, first->t + first->dur);
   replay_free(&r);
@@ -137,7 +142,8 @@ static void free_waits(void **state) {
 /* Recorded: launch and wait, then bytes / 4.16 TB/s; once computed without steps (the host waits), once by steps (it does not). */
 static void a_resident_read_takes_its_bytes_either_way(void **state) {
   (void)state;
-  const char *head = HEAD "alloc a 256M managed a\nprefetch gpu0 a 0 256M\nsync\nkernel gpu0 lanes=270336 lanes_per_block=256\nr a 0 256M split=cyclic width=16\ndone\n";
+  const char *head = HEAD "alloc a 256M managed a\nprefetch gpu0 a 0 256M\nsync\nkernel gpu0 lanes=270336 lanes_per_block=256\nr a 0 256M "
+                          "split=cyclic width=16\ndone\n";
   const char *tails[] = {"sync\n", "delay cpu 10000000\nsync\n"};
   uint64_t moving = (256ull << 20) / 4160;
   for (int i = 0; i < 2; i++) {
@@ -155,9 +161,10 @@ static void a_resident_read_takes_its_bytes_either_way(void **state) {
 /* Recorded: 51.4 GB/s; all bytes are told as remote, and nothing faults after the advice. */
 static void remote_reads_are_counted_and_slow(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 16M managed a\nadvise set_preferred_location cpu a 0 16M\nadvise set_accessed_by gpu0 a 0 16M\nw cpu a 0 16M\n"
-                                     "kernel gpu0 lanes=270336 lanes_per_block=256\nr a 0 16M split=cyclic width=16\ndone\nsync\n",
-                                NULL, NULL);
+  struct replay r = replay_good(
+      HEAD "alloc a 16M managed a\nadvise set_preferred_location cpu a 0 16M\nadvise set_accessed_by gpu0 a 0 16M\nw cpu a 0 16M\n"
+           "kernel gpu0 lanes=270336 lanes_per_block=256\nr a 0 16M split=cyclic width=16\ndone\nsync\n",
+      NULL, NULL);
   assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH), 0);
   assert_int_equal(summary(&r, 9)->bytes, 16 << 20);
   uint64_t moving = (16ull << 20) * 10 / 514;
@@ -170,7 +177,9 @@ static void remote_reads_are_counted_and_slow(void **state) {
 /* N host threads: each page faults for the thread that touches it; more lanes than threads take turns. */
 static void cpu_kernels_run_on_threads(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 2M managed a\nkernel cpu lanes=1000 lanes_per_block=1000\nw a 0 2M split=cyclic step=4096\ndone\nsync cpu\n", NULL, "none");
+  struct replay r = replay_good(
+      HEAD "alloc a 2M managed a\nkernel cpu lanes=1000 lanes_per_block=1000\nw a 0 2M split=cyclic step=4096\ndone\nsync cpu\n", NULL,
+      "none");
   assert_int_equal(replay_count(&r, UVM_E_CPU_FAULT), 512);
   assert_int_equal(summary(&r, 6)->value, 512);
   assert_int_equal(replay_event(&r, UVM_E_KERNEL, 0)->proc, 0);
@@ -192,9 +201,10 @@ static void a_gpu_loop_is_synchronous(void **state) {
 
 static void unmanaged_memory_never_faults(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc d 2M device d\nalloc p 2M pinned p\nalloc h 2M host h\nw cpu p 0 2M\nw cpu h 0 2M\nmemcpy d 0 h 0 2M\n"
-                                     "kernel gpu0 lanes=32\nr p 0 4096 split=cyclic\nw d 0 4096 split=cyclic\ndone\nsync\n",
-                                NULL, NULL);
+  struct replay r =
+      replay_good(HEAD "alloc d 2M device d\nalloc p 2M pinned p\nalloc h 2M host h\nw cpu p 0 2M\nw cpu h 0 2M\nmemcpy d 0 h 0 2M\n"
+                       "kernel gpu0 lanes=32\nr p 0 4096 split=cyclic\nw d 0 4096 split=cyclic\ndone\nsync\n",
+                  NULL, NULL);
   assert_int_equal(replay_count(&r, UVM_E_GPU_BATCH) + replay_count(&r, UVM_E_CPU_FAULT), 0);
   assert_int_equal(summary(&r, 11)->bytes, 4096); /* pinned memory is remote for the GPU */
   assert_int_equal(summary(&r, 12)->bytes, 0);
@@ -204,7 +214,8 @@ static void unmanaged_memory_never_faults(void **state) {
 /* Recorded link: 256 MiB in 4.85 ms at 55.3 GB/s. */
 static void a_memcpy_takes_its_bytes(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc d 256M device d\nalloc p 256M pinned p\nbegin copy\nmemcpy d 0 p 0 256M\nsync\nend\n", NULL, NULL);
+  struct replay r =
+      replay_good(HEAD "alloc d 256M device d\nalloc p 256M pinned p\nbegin copy\nmemcpy d 0 p 0 256M\nsync\nend\n", NULL, NULL);
   uint64_t moving = (256ull << 20) * 10 / 553;
   assert_in_range(replay_time_of(&r, "copy"), moving, moving + 10000);
   replay_free(&r);
@@ -213,12 +224,15 @@ static void a_memcpy_takes_its_bytes(void **state) {
 /* A managed side's pages are made to exist, and stay where they are. */
 static void a_memcpy_moves_no_page(void **state) {
   (void)state;
-  struct replay r = replay_good(HEAD "alloc a 2M managed a\nalloc d 2M device d\nw cpu a 0 1M\nmemcpy d 0 a 0 2M\nsync\nr cpu a 0 2M\n", NULL, "none");
+  struct replay r =
+      replay_good(HEAD "alloc a 2M managed a\nalloc d 2M device d\nw cpu a 0 1M\nmemcpy d 0 a 0 2M\nsync\nr cpu a 0 2M\n", NULL, "none");
   assert_int_equal(replay_count(&r, UVM_E_TRANSFER), 0);
   replay_free(&r);
 }
 
-struct bad { const char *text, *said; };
+struct bad {
+  const char *text, *said;
+};
 static const struct bad bads[] = {
     {"alloc d 2M device d\nr cpu d 0 8\n", ":5: expected memory that cpu can access"},
     {"alloc h 2M host h\nkernel gpu0 lanes=1\nr h 0 8\ndone\nsync\n", ":6: expected memory that gpu0 can access"},
@@ -242,7 +256,8 @@ static void impossible_accesses_name_their_line(void **state) {
 
 static void a_run_repeats_exactly(void **state) {
   (void)state;
-  const char *text = HEAD "alloc a 32M managed a\nw cpu a 0 32M\nkernel gpu0 lanes=270336 lanes_per_block=256\nrw a 0 32M split=blocked width=16\ndone\nr cpu a 0 32M\nsync\n";
+  const char *text = HEAD "alloc a 32M managed a\nw cpu a 0 32M\nkernel gpu0 lanes=270336 lanes_per_block=256\nrw a 0 32M split=blocked "
+                          "width=16\ndone\nr cpu a 0 32M\nsync\n";
   struct replay a = replay_good(text, NULL, NULL), b = replay_good(text, NULL, NULL);
   assert_int_equal(a.events.n, b.events.n);
   for (size_t i = 0; i < a.events.n; i++) {

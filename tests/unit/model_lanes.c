@@ -4,7 +4,10 @@
 #include "tests/unit/unit.h"
 
 /* A page touched: in which step and part of its warp (parts counted from 0 in each step), what for. */
-struct hit { uint64_t step, part, record, page; bool writing; };
+struct hit {
+  uint64_t step, part, record, page;
+  bool writing;
+};
 typedef UVM_VEC(struct hit) hits;
 
 static struct uvm_alloc alloc = {.bytes = UINT64_MAX};
@@ -28,7 +31,7 @@ static void walk(const struct uvm__kernel *k, const struct uvm__lanes *w, hits *
       while (uvm__next_pages(&k->records.v[c.record], &c))
         for (; c.page <= c.last; c.page++) UVM_PUSH(out) = (struct hit){step, part, c.record, c.page, c.writing};
     }
-    assert_false(uvm__next_part(k, w, &c));     /* over stays over */
+    assert_false(uvm__next_part(k, w, &c)); /* over stays over */
   }
 }
 
@@ -36,7 +39,7 @@ static void walk(const struct uvm__kernel *k, const struct uvm__lanes *w, hits *
 
 static void add_range(hits *out, size_t from, struct hit h, uint64_t begin, uint64_t end) {
   for (h.page = begin / UVM_PAGE; h.page <= (end - 1) / UVM_PAGE; h.page++) {
-    bool known = false;                         /* a warp coalesces a step of a record to pages */
+    bool known = false; /* a warp coalesces a step of a record to pages */
     for (size_t i = from; i < out->n; i++)
       known |= out->v[i].record == h.record && out->v[i].writing == h.writing && out->v[i].page == h.page;
     if (!known) UVM_PUSH(out) = h;
@@ -72,7 +75,8 @@ static void naive_loop(const struct uvm__kernel *k, const struct uvm_trace_acces
         any = true, wrote = writing;
         for (uint64_t i = w->first; i < w->first + w->count; i++) {
           uint64_t e = element(k, &a[r], w->block, i, j), at = a[r].offset + e * a[r].step;
-          if (e != UINT64_MAX) add_range(out, from, (struct hit){*step, part, r, 0, writing}, at, min(at + a[r].width, a[r].offset + a[r].bytes));
+          if (e != UINT64_MAX)
+            add_range(out, from, (struct hit){*step, part, r, 0, writing}, at, min(at + a[r].width, a[r].offset + a[r].bytes));
         }
       }
     if (!any) return;
@@ -90,7 +94,8 @@ static void naive_singles(const struct uvm__kernel *k, const struct uvm_trace_ac
       for (size_t r = first; r < end; r++) {
         uint64_t number = serial + (r - first);
         uint64_t lane = a[r].by_block ? number % blocks * k->per_block : number % k->lanes;
-        if (number / turn != round || lane < w->block * k->per_block + w->first || lane >= w->block * k->per_block + w->first + w->count) continue;
+        if (number / turn != round || lane < w->block * k->per_block + w->first || lane >= w->block * k->per_block + w->first + w->count)
+          continue;
         any = true;
         if (writing ? a[r].op == UVM_OP_R : a[r].op == UVM_OP_W || a[r].op == UVM_OP_ATOMIC) continue;
         read |= !writing;
@@ -106,8 +111,10 @@ static void naive(const struct uvm__kernel *k, const struct uvm_trace_access *a,
     bool loop = a[i].split != UVM_SPLIT_NONE;
     for (end = i + 1; end < n && (a[end].split != UVM_SPLIT_NONE) == loop && a[end].by_block == a[i].by_block; end++)
       if (loop && a[end].next) break;
-    if (loop) naive_loop(k, a, i, end, w, &step, out);
-    else naive_singles(k, a, i, end, serial, w, &step, out), serial += end - i;
+    if (loop)
+      naive_loop(k, a, i, end, w, &step, out);
+    else
+      naive_singles(k, a, i, end, serial, w, &step, out), serial += end - i;
   }
 }
 
@@ -132,7 +139,7 @@ static void compare(const struct uvm__kernel *k, const struct uvm_trace_access *
     assert_int_equal(by_place(&got.v[i], &want.v[i]), 0);
     assert_int_equal(got.v[i].writing, want.v[i].writing);
   }
-  if (want.n) assert_true(w->first < uvm__busy_lanes(k, w->block) && w->block < k->busy_blocks);   /* who touches anything is started */
+  if (want.n) assert_true(w->first < uvm__busy_lanes(k, w->block) && w->block < k->busy_blocks); /* who touches anything is started */
   uvm_mem_free(got.v);
   uvm_mem_free(want.v);
 }
@@ -152,7 +159,8 @@ static void compare_all(uint64_t lanes, uint64_t per_block, struct uvm_trace_acc
 static uint64_t draw(uint64_t *state, uint64_t below) { return uvm_random(state) % below; }
 
 static struct uvm_trace_access draw_access(uint64_t *s) {
-  struct uvm_trace_access a = {.op = (uint8_t)draw(s, 4), .split = (uint8_t)draw(s, 3), .offset = draw(s, 3 * UVM_PAGE), .bytes = 1 + draw(s, 60000)};
+  struct uvm_trace_access a = {
+      .op = (uint8_t)draw(s, 4), .split = (uint8_t)draw(s, 3), .offset = draw(s, 3 * UVM_PAGE), .bytes = 1 + draw(s, 60000)};
   a.next = draw(s, 5) == 0;
   if (a.split == UVM_SPLIT_NONE) return a.by_block = draw(s, 3) == 0, a.step = UVM_PAGE, a.width = 8, a;
   a.width = 1 + draw(s, draw(s, 2) ? 64 : 9000);
@@ -178,7 +186,8 @@ static void pages_are_those_of_the_elements(void **state) {
 static void a_strided_add_reads_both_then_writes(void **state) {
   (void)state;
   struct uvm_trace_access a[3] = {{.op = UVM_OP_R}, {.op = UVM_OP_R}, {.op = UVM_OP_W}};
-  for (int i = 0; i < 3; i++) a[i].split = UVM_SPLIT_CYCLIC, a[i].offset = (uint64_t)i << 21, a[i].bytes = 32 * UVM_PAGE, a[i].step = UVM_PAGE, a[i].width = 4;
+  for (int i = 0; i < 3; i++)
+    a[i].split = UVM_SPLIT_CYCLIC, a[i].offset = (uint64_t)i << 21, a[i].bytes = 32 * UVM_PAGE, a[i].step = UVM_PAGE, a[i].width = 4;
   struct uvm__kernel *k = kernel(32, 32, a, 3);
   hits h = {0};
   walk(k, &(struct uvm__lanes){0, 0, 32, 32}, &h);
@@ -214,7 +223,7 @@ static void idle_lanes_are_not_started(void **state) {
   (void)state;
   struct uvm_trace_access a = {.op = UVM_OP_R, .split = UVM_SPLIT_CYCLIC, .bytes = 1000, .step = 10, .width = 10};
   struct uvm__kernel *k = kernel(1ull << 62, 64, &a, 1);
-  assert_int_equal(k->busy_blocks, 2);          /* 100 elements: lanes 0 to 99 */
+  assert_int_equal(k->busy_blocks, 2); /* 100 elements: lanes 0 to 99 */
   assert_int_equal(uvm__busy_lanes(k, 0), 64);
   assert_int_equal(uvm__busy_lanes(k, 1), 36);
   uvm__kernel_destroy(k);
@@ -226,7 +235,8 @@ static void bytes_and_elements_of_pages_are_exact(void **state) {
   (void)state;
   uint64_t seed = 2;
   for (int round = 0; round < 2000; round++) {
-    struct uvm_trace_access t = {.offset = draw(&seed, 9000), .bytes = 1 + draw(&seed, 30000), .step = 1 + draw(&seed, 6000), .width = 1 + draw(&seed, 6000)};
+    struct uvm_trace_access t = {
+        .offset = draw(&seed, 9000), .bytes = 1 + draw(&seed, 30000), .step = 1 + draw(&seed, 6000), .width = 1 + draw(&seed, 6000)};
     struct uvm__record r;
     uvm__record_set(&r, &alloc, &t);
     uint64_t k = draw(&seed, r.elements), m = 1 + draw(&seed, r.elements - k), a = draw(&seed, 6), b = a + draw(&seed, 6);
