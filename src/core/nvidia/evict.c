@@ -68,9 +68,9 @@ static void build(struct uvm_core *c, struct nv_service *v, const struct uvm_bac
   v->plan.context = UVM_X_EVICT;
   v->plan.proc = v->asker;
   v->plan.backing = k->id;
-  v->plan.block = k->pieces[0].block;
   v->plan.begin = now;
   for (uint32_t i = 0; i < k->npieces; i++) plan_piece(c, &v->plan, &k->pieces[i], k->info.node);
+  v->plan.block = v->plan.steps.n ? v->plan.steps.v[0].block : k->pieces[0].block; /* one that is busy: others may be split */
 }
 
 /* -- nothing to evict -- */
