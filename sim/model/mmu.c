@@ -107,6 +107,17 @@ static struct uvm__record *record_of(const struct uvm__device *d, const struct u
   return &d->warps.v[e->warp].kernel->records.v[e->record];
 }
 
+/* -- interrupts -- */
+
+static void interrupt(struct uvm_engine *x, struct uvm__device *d) {
+  if (!d->armed || d->interrupting || d->put == d->get) return;
+  const struct uvm_gpu_model *g = &x->machine->gpu;
+  uvm_ns quiet = x->now - d->quiet_since;
+  uvm_ns latency = quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
+  d->interrupting = true;
+  uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
+}
+
 /* -- page walks -- */
 
 static uint32_t hash(const struct uvm_alloc *a, uint64_t page) {
@@ -221,18 +232,7 @@ void uvm__walk_ended(struct uvm_engine *x, struct uvm__device *d) {
   else
     d->walk_head = d->walks.n = 0;
   if (freed) serve_lines(x, d);
-  uvm__interrupt(x, d);
-}
-
-/* -- interrupts -- */
-
-void uvm__interrupt(struct uvm_engine *x, struct uvm__device *d) {
-  if (!d->armed || d->interrupting || d->put == d->get) return;
-  const struct uvm_gpu_model *g = &x->machine->gpu;
-  uvm_ns quiet = x->now - d->quiet_since;
-  uvm_ns latency = quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
-  d->interrupting = true;
-  uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
+  interrupt(x, d);
 }
 
 bool uvm__quiet(const struct uvm__device *d) { return d->armed && d->put == d->get; }
@@ -240,7 +240,7 @@ bool uvm__quiet(const struct uvm__device *d) { return d->armed && d->put == d->g
 void uvm__rearm(struct uvm_engine *x, struct uvm__device *d) {
   d->armed = true;
   d->quiet_since = x->now;
-  uvm__interrupt(x, d);
+  interrupt(x, d);
   uvm__host_notice(x);
 }
 

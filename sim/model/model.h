@@ -134,9 +134,9 @@ struct uvm__resident {
 };
 struct uvm__sm {
   uint64_t lanes, blocks;
-  uint32_t outstanding, head;
-  uvm_ns issue;
-};                                                 /* head: warps waiting for a place, the oldest first */
+  uint32_t outstanding, head; /* head: warps waiting for a place, the oldest first */
+  uvm_ns issue;               /* when it can send the next miss */
+};
 struct uvm__entry {                                /* one outstanding raw fault */
   uint64_t k, m, page, generation;                 /* elements [k, k + m) of the record touch the page */
   uint32_t record, warp, sm, newer, older, beside; /* by age; `beside`: next who waits for the same page walk */
@@ -144,9 +144,9 @@ struct uvm__entry {                                /* one outstanding raw fault 
 };
 struct uvm__touch {
   struct uvm__record *record;
-  uint64_t k, m, page;
+  uint64_t k, m, page; /* elements [k, k + m) on pages from `page` on */
   bool writing;
-}; /* elements [k, k + m) on pages from `page` on */
+};
 struct uvm__walk {
   struct uvm_alloc *alloc;
   uint64_t page;
@@ -154,9 +154,9 @@ struct uvm__walk {
 };
 struct uvm__counter {
   uint64_t count;
-  uint32_t touched, threshold;
+  uint32_t touched, threshold; /* threshold 0: the default */
   bool silent;
-}; /* threshold 0: the default */
+};
 struct uvm__device {
   uvm_proc proc;
   uint32_t nsms, warp, utlb, gpc_warps, gpcs;
@@ -180,7 +180,7 @@ struct uvm__device {
   size_t walk_head;
   uint32_t *walk_hash; /* newest walk of a page + 1 */
   struct uvm_raw_fault *ring;
-  uint64_t put, get, seen; /* entries ever put and freed; put as of the last question */
+  uint64_t put, get; /* entries ever put and freed */
   bool armed, interrupting;
   bool refused; /* the warp just run found no room for a fault */
   uvm_ns quiet_since, stall_since;
@@ -296,7 +296,6 @@ struct uvm__stream *uvm__stream_get(struct uvm_engine *x, uint64_t number, uvm_p
 struct uvm__op *uvm__op_add(struct uvm_engine *x, struct uvm__stream *s, enum uvm__op_kind kind, int64_t line);
 void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s); /* when it has just become the head */
 void uvm__op_run(struct uvm_engine *x, struct uvm__op *op);
-void uvm__op_end(struct uvm_engine *x, struct uvm__op *op);
 void uvm__op_complete(struct uvm_engine *x, uint64_t id);
 size_t uvm__mark_record(struct uvm_engine *x, const char *name); /* a new instance of the event */
 int uvm__mark_find(struct uvm_engine *x, const char *name, int64_t line, size_t *instance);
@@ -333,7 +332,6 @@ bool uvm__fault(struct uvm_engine *x, struct uvm__device *d, uint32_t w); /* at 
 void uvm__miss_arrived(struct uvm_engine *x, struct uvm__device *d, uint32_t entry, uint64_t generation);
 void uvm__walk_ended(struct uvm_engine *x, struct uvm__device *d);
 void uvm__retry(struct uvm_engine *x, struct uvm__device *d);
-void uvm__interrupt(struct uvm_engine *x, struct uvm__device *d);
 void uvm__rearm(struct uvm_engine *x, struct uvm__device *d);
 bool uvm__quiet(const struct uvm__device *d); /* no fault waits for the driver, and it waits for one */
 void uvm__mmu_create(struct uvm__device *d, uint64_t ring);

@@ -78,7 +78,7 @@ void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s) {
   if (s->head) uvm__queue_push(&x->queue, (struct uvm__event){.time = x->now, .kind = UVM__OP, .p = s->head});
 }
 
-void uvm__op_end(struct uvm_engine *x, struct uvm__op *op) {
+static void end_op(struct uvm_engine *x, struct uvm__op *op) {
   struct uvm__stream *s = op->stream;
   assert(s->head == op);
   s->head = op->next;
@@ -125,7 +125,7 @@ static void kernel_over(struct uvm_engine *x, struct uvm__op *op) {
                                            .line = k->line});
   tell_kernel(x, k, UVM_T_KERNEL_END);
   uvm__kernel_destroy(k);
-  uvm__op_end(x, op);
+  end_op(x, op);
 }
 
 static void kernel_run(struct uvm_engine *x, struct uvm__op *op) {
@@ -199,7 +199,7 @@ static void copy_run(struct uvm_engine *x, struct uvm__op *op) {
     if (ask_for_side(x, op, &op->dst, true)) return;
     op->stage++; /* fall through */
   case 2: uvm__queue_push(&x->queue, (struct uvm__event){.time = copy_bytes(x, op), .kind = UVM__OP, .p = op}); return;
-  default: uvm__op_end(x, op);
+  default: end_op(x, op);
   }
 }
 
@@ -207,7 +207,7 @@ static void copy_run(struct uvm_engine *x, struct uvm__op *op) {
 
 static void prefetch_run(struct uvm_engine *x, struct uvm__op *op) {
   if (op->stage++) {
-    uvm__op_end(x, op);
+    end_op(x, op);
     return;
   }
   op->call.cookie = op->id;
@@ -231,13 +231,13 @@ void uvm__op_run(struct uvm_engine *x, struct uvm__op *op) {
   case UVM__RECORD: {
     size_t event = op->event;
     x->recorded.v[event] = true;
-    uvm__op_end(x, op);
+    end_op(x, op);
     wake_waiters(x, event);
     break;
   }
   case UVM__AWAIT:
     if (!op->stage) op->stage = 1; /* to be woken */
-    if (x->recorded.v[op->event]) uvm__op_end(x, op);
+    if (x->recorded.v[op->event]) end_op(x, op);
     break;
   }
 }
