@@ -1,6 +1,7 @@
 /* uvmsim: the program. Chooses the command, prints its error, and turns its result into the exit status:
  * 0 ok, 1 the answer is no, 2 usage, 3 bad input, 4 environment. */
 #include <errno.h>
+#include <fcntl.h>
 #include "cli/options.h"
 #include "cli/simulate.h"
 
@@ -9,6 +10,12 @@ static int flush_output(int rc) {
   if ((!fflush(stdout) && !ferror(stdout)) || rc == UVM_EENV) return rc; /* one message is enough */
   fprintf(stderr, "uvmsim: standard output: cannot be written: %s\n", strerror(errno));
   return UVM_EENV;
+}
+
+/* A standard stream that the caller closed must fail when used, not be the next file that is opened. */
+static void occupy_standard_streams(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) return;
 }
 
 static int run(int argc, char **argv) {
@@ -25,6 +32,7 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  occupy_standard_streams();
   uvm_cli_catch_signals();
   int rc = 0;
   if (argc < 2) {

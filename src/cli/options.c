@@ -1,5 +1,6 @@
 #include "cli/options.h"
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* -- names -- */
 
@@ -212,6 +213,32 @@ static void fill_settings(struct uvm_options *all) {
   }
 }
 
+/* Devices are never the same: two outputs may both go to /dev/null. */
+static bool same_file(const char *a, const char *b) {
+  struct stat x, y;
+  if (!a || !b) return false;
+  if (stat(a, &x) || stat(b, &y)) return !strcmp(a, b);
+  return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* No output may overwrite another or what is read, and standard input is read once. */
+static int check_files(const struct uvm_options *o, struct uvm_error *e) {
+  bool reads = o->command->bit & (UVM_CMD_RUNS | UVM_CMD_INFO | UVM_CMD_CONVERT);
+  const char *in[] = {reads ? o->operand[0] : NULL, reads ? o->operand[1] : NULL, o->observed, o->sections};
+  const char *out[] = {o->json, o->events}, *const names[] = {"--json", "--events"};
+  int standard = 0;
+  const char *other = o->events ? "--events" : "--output";
+  if (same_file(o->json, o->events ? o->events : o->output))
+    return uvm_fail(e, UVM_EUSAGE, "--json and %s: expected two files, found '%s' twice", other, o->json);
+  for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
+    standard += in[i] && !strcmp(in[i], "-");
+    for (size_t k = 0; k < 2; k++)
+      if (in[i] && strcmp(in[i], "-") && same_file(in[i], out[k]))
+        return uvm_fail(e, UVM_EUSAGE, "%s: expected a file that is not read, found '%s'", names[k], out[k]);
+  }
+  return standard > 1 ? uvm_fail(e, UVM_EUSAGE, "%s: standard input can be read only once, found '-' twice", o->command->name) : 0;
+}
+
 static int check(const struct uvm_options *o, struct uvm_error *e) {
   const struct uvm_command *c = o->command;
   if (o->help) return 0;
@@ -219,7 +246,7 @@ static int check(const struct uvm_options *o, struct uvm_error *e) {
   for (int i = 0; i < 2; i++)
     if (o->side[i].config.gpu_memory && o->side[i].config.oversubscribe > 0)
       return uvm_fail(e, UVM_EUSAGE, "--gpu-memory and --oversubscribe both size the GPU's memory: give one");
-  return 0;
+  return check_files(o, e);
 }
 
 static int parse_words(struct words *w, struct uvm_options *o, struct uvm_error *e) {
