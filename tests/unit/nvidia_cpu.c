@@ -27,6 +27,24 @@ static void one_fault(void **state) {
   end();
 }
 
+static bool cpu_went_on;
+static void note_mapping(void) { cpu_went_on = mapping(mem, 0, CPU) == 'a'; }
+/* A GPU that waits for the block takes the page only after the CPU thread has had it: nobody starves without thrashing control. */
+static void the_thread_gets_its_access(void **state) {
+  (void)state;
+  open_world(0);
+  gpu_touch(GPU0, mem, 0, UVM_A_WRITE);
+  cpu_went_on = false;
+  world->on_resume = note_mapping;
+  uvm_ns start = world->now;
+  cpu_fault(mem, 0, UVM_A_WRITE, 1);
+  raw(GPU0, mem, 0, UVM_A_WRITE, 0, start + 5 * US); /* waits from 6 us on */
+  settle();
+  assert_true(cpu_went_on);
+  assert_mapped(mem, 0, "-a-");
+  end();
+}
+
 /* A fault on a mapped page: the first is remembered and ignored; a second one of the same thread and page maps again; others
  * are ignored for 300 us. */
 static void spurious_faults(void **state) {
@@ -213,6 +231,7 @@ static void a_pin_survives_a_split(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_fault),
+      cmocka_unit_test(the_thread_gets_its_access),
       cmocka_unit_test(spurious_faults),
       cmocka_unit_test(a_throttled_thread_sleeps),
       cmocka_unit_test(holds_end_with_their_slot_or_a_pin),

@@ -55,6 +55,7 @@ struct world {
   char failure[512];
   /* the script */
   void (*on_replay)(uvm_proc gpu);
+  void (*on_resume)(void); /* from the queue, as a thread's access would be */
   void (*on_plan)(const struct uvm_plan *p);
   void (*thrash)(const struct uvm_fault *f, struct uvm_thrash *out);
   uvm_mask more; /* the prefetcher's answer */
@@ -157,7 +158,11 @@ static inline void hw_wake(void *ctx, struct uvm_driver_task *t, uvm_ns at) {
   (void)ctx;
   UVM_PUSH(&world->queue) = (struct queued){t, at};
 }
-static inline void hw_resume(void *ctx, uint32_t thread, uvm_ns now) { (void)ctx, (void)thread, (void)now, world->resumed++; }
+static inline void hw_resume(void *ctx, uint32_t thread, uvm_ns now) {
+  (void)ctx, (void)thread;
+  world->resumed++;
+  if (world->on_resume) UVM_PUSH(&world->queue) = (struct queued){NULL, now};
+}
 static inline void hw_complete(void *ctx, uint64_t cookie, uvm_ns now) { (void)ctx, (void)cookie, (void)now, world->completed++; }
 static inline int hw_fail(void *ctx, int code, const char *fmt, ...) {
   (void)ctx;
@@ -263,7 +268,10 @@ static inline bool next_event(void) {
   struct queued q = world->queue.v[best];
   memmove(&world->queue.v[best], &world->queue.v[best + 1], (--world->queue.n - best) * sizeof q);
   if (q.at > world->now) world->now = q.at;
-  uvm_driver_nvidia.wake(&world->core, q.task, world->now);
+  if (q.task)
+    uvm_driver_nvidia.wake(&world->core, q.task, world->now);
+  else
+    world->on_resume();
   return true;
 }
 /* Until nothing is left to happen before `until`. */

@@ -163,8 +163,8 @@ static bool finish(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
 /* From the decision to the plan's run. */
 static bool start(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   v->block = v->locate(c, v);
-  if (v->block->busy_until) {
-    uvm__nv_sleep(c, v->task, v->task->step, v->block->busy_until);
+  if (v->block->busy_until) { /* a moment longer: the CPU thread that the other service lets go on makes its access first */
+    uvm__nv_sleep(c, v->task, v->task->step, v->block->busy_until + 1);
     return false;
   }
   v->d = (struct nv_decision){0};
