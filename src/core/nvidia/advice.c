@@ -80,9 +80,8 @@ static void set_ranges(struct uvm_core *c, const struct nv_walk *w, uvm_ns now) 
 /* -- the blocks -- */
 
 static void unmap(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_access keep) {
-  uvm_mask_and(&pages, uvm_block_mapped(c->space, v->block, q, keep == UVM_A_READ ? UVM_MAP_WRITE : UVM_MAP_READ));
-  struct uvm_step *st = uvm_plan_add(&v->plan, UVM_S_UNMAP, v->block, q, &pages);
-  if (st) st->access = (uint8_t)keep, st->cause = UVM_C_POLICY, st->why = NV_WHY_ADVICE;
+  struct uvm_step *st = uvm__nv_plan_unmap(c, v, q, pages, keep);
+  if (st) st->why = NV_WHY_ADVICE;
 }
 
 /* The holder of a page may only read it, and nobody else keeps a mapping. */

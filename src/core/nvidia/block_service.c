@@ -45,12 +45,8 @@ static struct sorted sort_pages(const struct uvm_core *c, const struct nv_servic
 }
 
 static void plan_unmap(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_access keep) {
-  uvm_mask_and(&pages, uvm_block_mapped(c->space, v->block, q, keep == UVM_A_READ ? UVM_MAP_WRITE : UVM_MAP_READ));
-  struct uvm_step *st = uvm_plan_add(&v->plan, UVM_S_UNMAP, v->block, q, &pages);
-  if (!st) return;
-  st->access = (uint8_t)keep;
-  st->cause = v->cause;
-  st->why = v->d.why[uvm_mask_next(&pages, 0)];
+  struct uvm_step *st = uvm__nv_plan_unmap(c, v, q, pages, keep);
+  if (st) st->why = v->d.why[uvm_mask_next(&st->pages, 0)];
 }
 
 /* A page that moves is unmapped everywhere; of copies that are dropped, their holders' mappings go; a page that gets a copy

@@ -77,18 +77,27 @@ static void end_batch(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
 
 static void replayed(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   struct nv_gpu *g = gpu_of(t);
-  c->hw.replay(c->hw.ctx, g->proc, now);
-  g->replayed = true;
-  observe_batch(c, g, now);
   if (g->next < g->batch.entries.n)
     serve(c, t, now);
   else
     end_batch(c, g, now);
 }
 
+/* Only a flushing driver waits, so that what it fetches next is what still misses. */
+static void issue(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
+  struct nv_gpu *g = gpu_of(t);
+  c->hw.replay(c->hw.ctx, g->proc, now);
+  g->replayed = true;
+  observe_batch(c, g, now);
+  if (options(c)->fault_replay_policy == NV_REPLAY_BATCH_FLUSH)
+    uvm__nv_sleep(c, t, replayed, now + c->hw.price(c->hw.ctx, UVM_W_REPLAY_WAIT, g->proc, 1));
+  else
+    replayed(c, t, now);
+}
+
 static void replay(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
   if (options(c)->fault_replay_policy == NV_REPLAY_BATCH_FLUSH) uvm__nv_flush(c, &g->batch, g->proc, now);
-  uvm__nv_sleep(c, &g->task, replayed, now + c->hw.price(c->hw.ctx, UVM_W_REPLAY, g->proc, g->batch.raw));
+  uvm__nv_sleep(c, &g->task, issue, now + c->hw.price(c->hw.ctx, UVM_W_REPLAY, g->proc, g->batch.raw));
 }
 
 /* -- service -- */

@@ -142,6 +142,8 @@ uvm_node uvm__nv_keeper(const struct uvm_space *s, const struct uvm_block *b, in
 /* Adds what the decision needs to the plan: unmaps and revocations first, maps last. */
 void uvm__nv_plan_moves(struct uvm_core *c, struct nv_service *v);
 void uvm__nv_plan_permissions(struct uvm_core *c, struct nv_service *v);
+/* q keeps at most `keep` of the service's pages; the step, without a reason yet, or NULL when it has no more. */
+struct uvm_step *uvm__nv_plan_unmap(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_access keep);
 /* Maps q to the pages on n: read-only the contested ones, as far as it goes the others. */
 void uvm__nv_plan_highest(struct uvm_core *c, struct uvm_plan *plan, struct uvm_block *b, uvm_proc q, uvm_node n, uvm_mask pages,
                           const uvm_mask *contested, enum uvm_cause cause, uint8_t why);

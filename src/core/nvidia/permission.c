@@ -25,6 +25,14 @@ static void plan_map(struct uvm_plan *plan, struct uvm_block *b, uvm_proc q, uvm
   st->why = why;
 }
 
+struct uvm_step *uvm__nv_plan_unmap(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_access keep) {
+  static const uint8_t above[] = {[UVM_A_PREFETCH] = UVM_MAP_READ, [UVM_A_READ] = UVM_MAP_WRITE, [UVM_A_WRITE] = UVM_MAP_ATOMIC};
+  uvm_mask_and(&pages, uvm_block_mapped(c->space, v->block, q, (enum uvm_level)above[keep]));
+  struct uvm_step *st = uvm_plan_add(&v->plan, UVM_S_UNMAP, v->block, q, &pages);
+  if (st) st->access = (uint8_t)keep, st->cause = v->cause;
+  return st;
+}
+
 /* -- the requester -- */
 
 /* Pages of to[n] that stay on n. The others are mapped by nobody once they have moved. */
@@ -90,14 +98,9 @@ static void map_requester(struct uvm_core *c, struct nv_service *v, uvm_node n, 
 
 /* -- what others lose -- */
 
-static void revoke(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_level taken) {
-  uvm_mask_and(&pages, uvm_block_mapped(c->space, v->block, q, taken));
-  struct uvm_step *st = uvm_plan_add(&v->plan, UVM_S_UNMAP, v->block, q, &pages);
-  if (!st) return;
-  st->access = level_access[taken - 1];
-  st->cause = v->cause;
-  st->why = v->d.why[uvm_mask_next(&pages, 0)];
-  st->revoked = true;
+static void revoke(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_access keep) {
+  struct uvm_step *st = uvm__nv_plan_unmap(c, v, q, pages, keep);
+  if (st) st->why = v->d.why[uvm_mask_next(&st->pages, 0)], st->revoked = true;
 }
 
 /* Only pages that stay: the others were unmapped. Atomics that are not native need everybody else read-only; every other
@@ -108,10 +111,10 @@ static void revoke_others(struct uvm_core *c, struct nv_service *v, uvm_node n, 
   bool native = uvm__nv_atomics(s, v->proc, n);
   for (uvm_proc q = 0; q < s->topology.nprocs; q++) {
     if (q == v->proc) continue;
-    if (!native) revoke(c, v, q, both(stay, &grant[UVM_MAP_ATOMIC]), UVM_MAP_WRITE);
+    if (!native) revoke(c, v, q, both(stay, &grant[UVM_MAP_ATOMIC]), UVM_A_READ);
     if (uvm__nv_atomics(s, q, n)) continue;
-    revoke(c, v, q, both(stay, &grant[UVM_MAP_WRITE]), UVM_MAP_ATOMIC);
-    if (native) revoke(c, v, q, both(stay, &grant[UVM_MAP_ATOMIC]), UVM_MAP_ATOMIC);
+    revoke(c, v, q, both(stay, &grant[UVM_MAP_WRITE]), UVM_A_WRITE);
+    if (native) revoke(c, v, q, both(stay, &grant[UVM_MAP_ATOMIC]), UVM_A_WRITE);
   }
 }
 

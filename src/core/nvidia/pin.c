@@ -72,10 +72,9 @@ static void extend(struct uvm_core *c, struct nv_service *v) {
   for (uvm_proc q = 0; q < c->space->topology.nprocs; q++) {
     uvm_mask m = v->d.pinned;
     if (v->block->range->info.accessed_by >> q & 1) continue;
-    uvm_mask_and(&m, uvm_block_mapped(c->space, v->block, q, UVM_MAP_READ));
     uvm_mask_andnot(&m, uvm_block_resident(c->space, v->block, c->space->procs[q].home));
-    struct uvm_step *st = uvm_plan_add(&v->plan, UVM_S_UNMAP, v->block, q, &m);
-    if (st) st->cause = UVM_C_THRASHING, st->why = NV_WHY_UNPINNED;
+    struct uvm_step *st = uvm__nv_plan_unmap(c, v, q, m, UVM_A_PREFETCH);
+    if (st) st->why = NV_WHY_UNPINNED;
   }
 }
 
