@@ -45,7 +45,7 @@ struct uvm_cpu_model {
 /* Prices of the driver's and the host's work; [costs] measured, [costs.traced] overrides some: with a profiler attached. */
 struct uvm_costs {
   uint64_t fetch_ns, raw_fault_ns;                              /* a batch; each raw entry of it */
-  uint64_t replay_ns, restart_ns;                               /* flush, replay and wait; leaving and entering the service loop */
+  uint64_t replay_ns, replay_wait_ns, restart_ns;               /* flush and issue; until it has executed; leaving and entering the loop */
   uint64_t block_ns, region_ns, page_ns;                        /* a block service; each further separate region in it; each page moved */
   uint64_t populate_page_ns, map_ns;                            /* zeroing on the GPU; the mapping at the end of a block service */
   uint64_t transfer_ns;                                         /* fixed part of one copy */

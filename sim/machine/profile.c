@@ -75,6 +75,7 @@ static const struct field fields[] = {
     K(fetch_ns),
     K(raw_fault_ns),
     K(replay_ns),
+    K(replay_wait_ns),
     K(restart_ns),
     K(block_ns),
     K(region_ns),

@@ -6,6 +6,7 @@ uvm_ns uvm__price(const struct uvm_engine *x, enum uvm_work w, uint64_t n) {
   switch (w) {
   case UVM_W_FETCH: return c->fetch_ns + n * c->raw_fault_ns;
   case UVM_W_REPLAY: return c->replay_ns;
+  case UVM_W_REPLAY_WAIT: return c->replay_wait_ns;
   case UVM_W_RESTART: return c->restart_ns;
   case UVM_W_CPU_SPURIOUS: return c->cpu_spurious_ns;
   case UVM_W_CPU_NAP: return c->cpu_nap_ns;

@@ -49,7 +49,8 @@ struct uvm_call {                               /* an API call on part of a mana
 /* Work of the driver outside of plans; n is what the comment says. The engine prices it. */
 enum uvm_work {
   UVM_W_FETCH,                                  /* take and sort a batch: n raw entries */
-  UVM_W_REPLAY,                                 /* flush, replay and wait for it */
+  UVM_W_REPLAY,                                 /* flush the ring and issue a replay */
+  UVM_W_REPLAY_WAIT,                            /* until the replay has executed and its faults may have come */
   UVM_W_RESTART,                                /* leave the service loop and be interrupted again: n throttled batches */
   UVM_W_CPU_SPURIOUS,                           /* a CPU fault that found nothing to do */
   UVM_W_CPU_NAP,                                /* a throttled thread's wake-up beyond its time */
