@@ -126,6 +126,8 @@ static void recorded(struct uvm_score *s, const char *dir, bool quick) {
   }
 }
 
+static unsigned long long mib(uint64_t bytes) { return (unsigned long long)bytes >> 20; }
+
 /* -- with less memory than the program uses -- */
 
 static void oversubscribed(struct uvm_score *s, const char *dir, bool quick) {
@@ -144,9 +146,9 @@ static void oversubscribed(struct uvm_score *s, const char *dir, bool quick) {
       } else {
         uint64_t kept = w.in + w.populated - w.out - w.dropped;
         bool fits = w.result.peak_gpu_bytes <= w.result.gpu_capacity;
-        uvm_conform_row(s, fits && kept == w.result.resident_gpu_bytes, names[i], what, "peak %llu of %llu MiB, in - out %llu, resident %llu",
-                        (unsigned long long)w.result.peak_gpu_bytes >> 20, (unsigned long long)w.result.gpu_capacity >> 20,
-                        (unsigned long long)kept, (unsigned long long)w.result.resident_gpu_bytes);
+        uvm_conform_row(s, fits && kept == w.result.resident_gpu_bytes, names[i], what,
+                        "peak %llu of %llu MiB; came %llu, made there %llu, went %llu, freed %llu, left %llu", mib(w.result.peak_gpu_bytes),
+                        mib(w.result.gpu_capacity), mib(w.in), mib(w.populated), mib(w.out), mib(w.dropped), mib(w.result.resident_gpu_bytes));
       }
       uvm_conform_free(&w);
     }
@@ -162,6 +164,7 @@ int main(int argc, char **argv) {
   if (argc != 2 && !quick) return fprintf(stderr, "usage: conformance [--quick] DIRECTORY\n"), 2;
   struct uvm_score s = {0};
   recorded(&s, argv[argc - 1], quick);
+  uvm_conform_titanv(&s);
   if (!quick) wide(&s, argv[argc - 1]);
   oversubscribed(&s, argv[argc - 1], quick);
   printf("%u passed, %u failed\n", s.passed, s.failed);

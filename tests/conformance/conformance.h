@@ -30,4 +30,6 @@ void uvm_conform_sizes(struct uvm_score *s, const struct uvm_run_of *w, uint32_t
 void uvm_conform_subsequence(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what);
 /* Replays NAME and works out again, from the faults of each service, which pages must be where (wide.c). */
 void uvm_conform_rule(struct uvm_score *s, const char *dir, const char *name);
+/* A warp on a Titan V (titanv.c). */
+void uvm_conform_titanv(struct uvm_score *s);
 #endif
