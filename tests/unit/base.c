@@ -135,7 +135,8 @@ static void test_out_of_memory(void **state) {
     struct uvm_out o;
     uvm_out_open(&o, path, NULL);
     uvm_mem_fail_at(2);
-    uvm_mem(1), uvm_mem(77);
+    uvm_mem_free(uvm_mem(1));
+    uvm_mem(77);
     _exit(0);
   }
   close(fds[1]);
