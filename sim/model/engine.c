@@ -49,6 +49,7 @@ static void happen(struct uvm_engine *x, const struct uvm__event *e) {
 
 static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e) {
   x->error = e;
+  if (x->host.state == UVM__WAITING && x->host.then != UVM_TR_SYNC) uvm__host_notice(x);   /* the driver may have come to rest */
   struct uvm__event event;
   while (x->outbox_head == x->outbox.n && !x->failed) {
     x->outbox_head = x->outbox.n = 0;

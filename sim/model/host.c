@@ -21,7 +21,7 @@ static void wait_for(struct uvm_engine *x, struct uvm__wait w, uint8_t then) {
 static bool faults_served(const struct uvm_engine *x) {
   for (uvm_proc p = 1; p < x->machine->nprocs; p++)
     if (!uvm__quiet(x->devices[p])) return false;
-  return true;
+  return x->core->driver->idle(x->core);
 }
 
 void uvm__host_notice(struct uvm_engine *x) {
@@ -271,6 +271,12 @@ void uvm__host_run(struct uvm_engine *x) {
     uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_END});
     return;
   }
-  if (h->state == UVM__WAITED && h->then == UVM_TR_FREE) release(x);
+  if (h->state == UVM__WAITED && h->then == UVM_TR_FREE) {
+    if (!faults_served(x)) {                    /* something began at this very time */
+      h->state = UVM__WAITING;
+      return;
+    }
+    release(x);
+  }
   ask(x);
 }

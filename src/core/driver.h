@@ -90,7 +90,8 @@ struct uvm_driver {
   void (*prefetch)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
   void (*advise)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
   void (*copy)(struct uvm_core *c, const struct uvm_call *call, bool write, uvm_ns now);   /* a memcpy's side: pages must exist; no migration */
-  void (*freeing)(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now);      /* nothing is in flight; drop what refers to it */
+  bool (*idle)(const struct uvm_core *c);       /* nothing of its own is under way either: no counter's migration, no end of a pin */
+  void (*freeing)(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now);      /* idle, and nothing is in flight; drop what refers to it */
   void (*wake)(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now);
 };
 extern const struct uvm_driver uvm_driver_nvidia, uvm_driver_amdkfd;

@@ -5,7 +5,7 @@ static const struct uvm_opt opts[] = {
      "log2 of the pages that a fault moves (svm_default_granularity)"},
     {"retries_to_ram", UVM_U32, offsetof(struct kfd_state, retries_to_ram), 1, 1000, 3,
      "attempts to empty a range or a buffer object into system memory"},
-    {"dedupe_ns", UVM_NS, offsetof(struct kfd_state, dedupe_ns), 0, 1e12, 2e6,
+    {"dedupe_ns", UVM_NS, offsetof(struct kfd_state, dedupe_ns), 0, 1e9, 2e6,
      "faults on a range are dropped for so long after it was mapped"},
     {"registered", UVM_BOOL, offsetof(struct kfd_state, registered), 0, 1, 1,
      "allocations are registered as a whole, as the HIP runtime does; 0: as malloc, ranges are made by faults"},
@@ -58,6 +58,8 @@ static void fini(struct uvm_core *c) {
 /* These GPUs have no access counters. */
 static void counters(struct uvm_core *c, uvm_proc gpu, uvm_ns now) { (void)c, (void)gpu, (void)now; }
 
+static bool idle(const struct uvm_core *c) { return !uvm__kfd(c)->holder; }
+
 static void freeing(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now) {
   struct kfd_span all = uvm__kfd_all(a);
   for (struct kfd_prange *r; (r = uvm__kfd_at_or_above(c, a, all.first)) != NULL; all.first = r->pages.last + 1)
@@ -82,6 +84,7 @@ const struct uvm_driver uvm_driver_amdkfd = {
     .prefetch = uvm__kfd_prefetch,
     .advise = uvm__kfd_advise,
     .copy = uvm__kfd_copy,
+    .idle = idle,
     .freeing = freeing,
     .wake = wake,
 };

@@ -117,6 +117,13 @@ static void block_fini(struct uvm_core *c, struct uvm_block *b) {
   b->driver_state = NULL;
 }
 
+static bool idle(const struct uvm_core *c) {
+  const struct nv_state *st = uvm__nv_state(c);
+  for (uvm_proc p = 1; p < c->space->topology.nprocs; p++)
+    if (st->gpu[p].running || st->counters[p].running) return false;
+  return st->unpin_service.phase == NV_START;
+}
+
 static void freeing(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now) {
   uvm__nv_pins_forget(c, a);
   uvm__nv_holds_forget(c, a, now);
@@ -138,6 +145,7 @@ const struct uvm_driver uvm_driver_nvidia = {
     .prefetch = uvm__nv_migrate,
     .advise = uvm__nv_advise,
     .copy = uvm__nv_copy,
+    .idle = idle,
     .freeing = freeing,
     .wake = wake,
 };
