@@ -18,7 +18,7 @@ struct uvm_host {
   struct part *parts;
   size_t n, started;
   uint32_t needs;
-  const struct part *thrash, *thrashing, *place, *prefetch, *victims, *counter, *ahead; /* who answers; NULL nobody */
+  const struct part *thrash, *thrashing, *place, *prefetch, *victims, *counter; /* who answers; NULL nobody */
 };
 
 static uvm_view view_of(const struct uvm_host *h, const struct part *p, uvm_ns now) {
@@ -29,11 +29,24 @@ static uvm_view view_of(const struct uvm_host *h, const struct part *p, uvm_ns n
 
 static void free_block_state(void *ctx, struct uvm_block *b) {
   struct uvm_core *c = ctx;
+  struct uvm_host *h = c->host;
   if (c->driver && c->driver->block_fini) c->driver->block_fini(c, b);
-  uvm_host_block_fini(c->host, b);
+  void **table = b->policy_state;
+  for (size_t i = 0; table && i < h->n; i++) {
+    if (table[i] && h->parts[i].policy->block_fini) h->parts[i].policy->block_fini(h->parts[i].state, table[i]);
+    uvm_mem_free(table[i]);
+  }
+  uvm_mem_free(table);
+  b->policy_state = NULL;
 }
 
-static void free_backing_state(void *ctx, struct uvm_backing *k) { uvm_host_backing_fini(((struct uvm_core *)ctx)->host, k); }
+static void free_backing_state(void *ctx, struct uvm_backing *k) {
+  const struct uvm_host *h = ((struct uvm_core *)ctx)->host;
+  void **table = k->policy_state;
+  for (size_t i = 0; table && i < h->n; i++) uvm_mem_free(table[i]);
+  uvm_mem_free(table);
+  k->policy_state = NULL;
+}
 
 static void choose_answerers(struct uvm_host *h) {
   for (size_t i = h->n; i-- > 0;) { /* backwards: the first one stays */
@@ -45,7 +58,6 @@ static void choose_answerers(struct uvm_host *h) {
     if (p->policy->prefetch) h->prefetch = p;
     if (p->policy->victims) h->victims = p;
     if (p->policy->counter) h->counter = p;
-    if (p->policy->ahead) h->ahead = p;
   }
 }
 
@@ -108,6 +120,8 @@ int uvm_host_start(struct uvm_host *h, struct uvm_error *e) {
                       p->policy->abi);
     if (p->policy->needs & UVM_NEEDS_FUTURE)
       return uvm_fail(e, UVM_EUSAGE, "policy %s needs the future of the run, which no session can tell it", p->policy->name);
+    if (p->policy->ahead)
+      return uvm_fail(e, UVM_EUSAGE, "policy %s has the hook ahead, which no driver asks yet", p->policy->name);
     uvm_view v = view_of(h, p, 0);
     if (p->policy->init && p->policy->init(p->state, &v) < 0)
       return uvm_fail(e, UVM_EUSAGE, "policy %s refuses this machine or its options", p->policy->name);
@@ -125,23 +139,6 @@ static void *part_memory(struct uvm_host *h, void **table, const struct part *p,
   void **own = (void **)*table + p->index;
   if (!*own) *own = uvm_mem(bytes);
   return *own;
-}
-
-void uvm_host_block_fini(struct uvm_host *h, struct uvm_block *b) {
-  void **table = b->policy_state;
-  for (size_t i = 0; table && i < h->n; i++) {
-    if (table[i] && h->parts[i].policy->block_fini) h->parts[i].policy->block_fini(h->parts[i].state, table[i]);
-    uvm_mem_free(table[i]);
-  }
-  uvm_mem_free(table);
-  b->policy_state = NULL;
-}
-
-void uvm_host_backing_fini(struct uvm_host *h, struct uvm_backing *k) {
-  void **table = k->policy_state;
-  for (size_t i = 0; table && i < h->n; i++) uvm_mem_free(table[i]);
-  uvm_mem_free(table);
-  k->policy_state = NULL;
 }
 
 /* -- telling -- */
@@ -171,7 +168,6 @@ static int refuse(const struct uvm_host *h, const struct part *p, const char *ho
 }
 
 bool uvm_host_places(const struct uvm_host *h) { return h->place != NULL; }
-bool uvm_host_ahead(const struct uvm_host *h) { return h->ahead != NULL; }
 
 const char *uvm_host_why(const struct uvm_host *h, uint8_t why) {
   const char *const *names = h->place ? h->place->policy->why : NULL;
@@ -317,31 +313,6 @@ int uvm_ask_victims(struct uvm_host *h, uvm_node n, uint64_t bytes, uvm_block_id
   const char *bad = got > max ? "more victims than there is room for" : bad_victims(s, n, incoming, out, got);
   if (bad) return refuse(h, h->victims, "victims", bad);
   *count = got;
-  return 0;
-}
-
-/* -- ahead -- */
-
-static const char *bad_request(const struct uvm_space *s, const struct uvm_request *r) {
-  if (r->kind == UVM_R_EVICT) return uvm_backing_get(s, r->backing) ? NULL : "an eviction of a backing that does not exist";
-  if (r->kind != UVM_R_PREFETCH) return "an unknown request";
-  const struct uvm_range *range = uvm_range_by_id(s, r->range);
-  if (!range) return "a prefetch of a range that does not exist";
-  if (r->node >= s->topology.nnodes) return "a prefetch to a node that does not exist";
-  bool inside = r->bytes && r->offset < range->info.bytes && r->bytes <= range->info.bytes - r->offset;
-  return inside ? NULL : "a prefetch that leaves its range";
-}
-
-uvm_ns uvm_ask_ahead(struct uvm_host *h, uvm_ns now, struct uvm_request *out, size_t max, size_t *n) {
-  *n = 0;
-  if (!h->ahead) return 0;
-  uvm_view v = view_of(h, h->ahead, now);
-  uvm_ns next = h->ahead->policy->ahead(h->ahead->state, &v, out, max, n);
-  const char *bad = *n > max ? "more requests than there is room for" : NULL;
-  for (size_t i = 0; i < *n && !bad; i++) bad = bad_request(h->core->space, &out[i]);
-  if (!bad) return next;
-  refuse(h, h->ahead, "ahead", bad);
-  *n = 0;
   return 0;
 }
 

@@ -11,16 +11,14 @@ struct uvm_host *uvm_host_create(struct uvm_core *c, const struct uvm_policy *co
 void uvm_host_destroy(struct uvm_host *h);
 /* True when some part is called `owner` (error: unknown key or bad value, e filled, *rc). */
 bool uvm_host_option(struct uvm_host *h, const char *owner, const char *key, const char *value, int *rc, struct uvm_error *e);
-int uvm_host_start(struct uvm_host *h, struct uvm_error *e);        /* calls init in order */
+int uvm_host_start(struct uvm_host *h, struct uvm_error *e);        /* calls init in order; refuses what no session can do for a part */
 uint32_t uvm_host_needs(const struct uvm_host *h);
-void uvm_host_block_fini(struct uvm_host *h, struct uvm_block *b);
-void uvm_host_backing_fini(struct uvm_host *h, struct uvm_backing *k);
 
 void uvm_tell(struct uvm_host *h, const struct uvm_told *e, uvm_ns now);
 void uvm_tell_access(struct uvm_host *h, const struct uvm_run *r, uvm_ns now);   /* only where a part needs ACCESS */
 
-/* Questions. *_hooked: whether any part answers. */
-bool uvm_host_places(const struct uvm_host *h);
+/* Questions. */
+bool uvm_host_places(const struct uvm_host *h);   /* some part answers `place`; else the driver's own rules do */
 const char *uvm_host_why(const struct uvm_host *h, uint8_t why);    /* name of a placing part's why number, or NULL */
 void uvm_ask_thrash(struct uvm_host *h, const struct uvm_fault *f, uvm_ns now, struct uvm_thrash *out);  /* default NONE */
 const uvm_mask *uvm_ask_thrashing(struct uvm_host *h, uvm_block_id b, uvm_ns now);                       /* or NULL */
@@ -31,6 +29,4 @@ int uvm_ask_prefetch(struct uvm_host *h, uvm_block_id b, uvm_node dst, const uvm
 int uvm_ask_victims(struct uvm_host *h, uvm_node n, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages, uvm_ns now,
                     uvm_backing_id *out, size_t max, size_t *count);
 uint32_t uvm_ask_counter(struct uvm_host *h, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_ns now, uvm_mask *migrate, bool *asked);
-bool uvm_host_ahead(const struct uvm_host *h);
-uvm_ns uvm_ask_ahead(struct uvm_host *h, uvm_ns now, struct uvm_request *out, size_t max, size_t *n);
 #endif

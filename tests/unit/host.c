@@ -50,7 +50,6 @@ static struct uvm_thrash thrash_answer;
 static uvm_mask mask_answer;
 static uvm_backing_id victim_answer[4];
 static size_t victim_count;
-static struct uvm_request request_answer;
 static int finis, block_finis;
 
 struct puppet {
@@ -94,12 +93,6 @@ static uint32_t puppet_counter(void *s, const uvm_view *v, const struct uvm_faul
   *migrate = mask_answer;
   return 77;
 }
-static uvm_ns puppet_ahead(void *s, const uvm_view *v, struct uvm_request *out, size_t max, size_t *n) {
-  (void)s, (void)v, (void)max;
-  out[0] = request_answer, *n = 1;
-  return 99;
-}
-
 static const struct uvm_policy puppet = {.abi = UVM_POLICY_ABI,
                                          .name = "puppet",
                                          .opts = puppet_opts,
@@ -115,8 +108,7 @@ static const struct uvm_policy puppet = {.abi = UVM_POLICY_ABI,
                                          .thrashing = puppet_thrashing,
                                          .prefetch = puppet_prefetch,
                                          .victims = puppet_victims,
-                                         .counter = puppet_counter,
-                                         .ahead = puppet_ahead};
+                                         .counter = puppet_counter};
 static const struct uvm_policy listener = {
     .abi = UVM_POLICY_ABI, .name = "listener", .block_size = sizeof(int), .on_event = puppet_event, .state_size = sizeof(struct puppet)};
 
@@ -137,7 +129,7 @@ static void test_first_hook_answers(void **state) {
   assert_int_equal(uvm_ask_prefetch(t.c.host, t.b->id, HBM0, &faulted, 0, &more), 0);
   assert_true(is_range(&more, 7, 8));
   assert_ptr_equal(uvm_ask_thrashing(t.c.host, t.b->id, 0), &mask_answer); /* nobody in front has that hook */
-  assert_true(uvm_host_places(t.c.host) && uvm_host_ahead(t.c.host));
+  assert_true(uvm_host_places(t.c.host));
   assert_string_equal(uvm_host_why(t.c.host, 1), "just so");
   assert_null(uvm_host_why(t.c.host, 2));
   assert_null(uvm_host_why(t.c.host, 255));
@@ -152,16 +144,13 @@ static void test_nobody_answers(void **state) {
   struct uvm_thrash hint = {.hint = 9};
   uvm_mask more = uvm_mask_range(0, 9), none = {{0}};
   bool asked = true;
-  size_t n = 9;
   uvm_ask_thrash(t.c.host, &f, 0, &hint);
   assert_int_equal(hint.hint, UVM_HINT_NONE);
   assert_null(uvm_ask_thrashing(t.c.host, t.b->id, 0));
   assert_int_equal(uvm_ask_prefetch(t.c.host, t.b->id, HBM0, &none, 0, &more), 0);
   assert_true(uvm_mask_empty(&more));
   assert_int_equal(uvm_ask_counter(t.c.host, &f, &none, 256, 0, &more, &asked), 0);
-  assert_false(asked || uvm_host_places(t.c.host) || uvm_host_ahead(t.c.host));
-  assert_int_equal(uvm_ask_ahead(t.c.host, 0, NULL, 0, &n), 0);
-  assert_int_equal(n, 0);
+  assert_false(asked || uvm_host_places(t.c.host));
   close_bench(&t);
 }
 
@@ -239,6 +228,9 @@ static void test_options(void **state) {
   close_bench(&t);
 }
 
+static uvm_ns look_ahead(void *s, const uvm_view *v, struct uvm_request *out, size_t max, size_t *n) {
+  return (void)s, (void)v, (void)out, (void)max, *n = 0;
+}
 static int refuse_init(void *s, const uvm_view *v) { return (void)s, (void)v, -1; }
 
 static void test_start_refuses(void **state) {
@@ -246,11 +238,12 @@ static void test_start_refuses(void **state) {
   static const struct uvm_policy rows[] = {
       {.abi = UVM_POLICY_ABI, .name = "seer", .needs = UVM_NEEDS_FUTURE, .fini = puppet_fini},
       {.abi = UVM_POLICY_ABI + 1, .name = "newer", .fini = puppet_fini},
+      {.abi = UVM_POLICY_ABI, .name = "planner", .ahead = look_ahead, .fini = puppet_fini},
       {.abi = UVM_POLICY_ABI, .name = "sulker", .init = refuse_init, .fini = puppet_fini},
   };
   static const char *const says[] = {"policy seer needs the future", "policy newer: expected version 1 of the policy ABI, found 2",
-                                     "policy sulker refuses"};
-  for (size_t i = 0; i < 3; i++) {
+                                     "policy planner has the hook ahead, which no driver asks yet", "policy sulker refuses"};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct bench t;
     struct uvm_error e;
     finis = 0;
@@ -374,36 +367,6 @@ static void test_prefetch_and_counter(void **state) {
   uvm_ask_counter(t.c.host, &f, &faulted, 256, 0, &more, &asked);
   assert_true(uvm_mask_empty(&more));
   expect_refusal(&t, "policy puppet, hook counter: pages outside the block");
-  close_bench(&t);
-}
-
-static void test_ahead(void **state) {
-  (void)state;
-  struct bench t;
-  OPEN(&t, &puppet);
-  uvm_range_id r = t.b->range->id;
-  uvm_backing_id k = back(t.c.space, t.b, HBM0);
-  const struct {
-    struct uvm_request a;
-    const char *says;
-  } rows[] = {
-      {{.kind = UVM_R_PREFETCH, .node = HBM0, .range = r, .offset = 4096, .bytes = MIB - 4096}, NULL},
-      {{.kind = UVM_R_EVICT, .backing = k}, NULL},
-      {{.kind = UVM_R_PREFETCH, .node = HBM0, .range = r, .offset = 4097, .bytes = MIB - 4096}, "a prefetch that leaves its range"},
-      {{.kind = UVM_R_PREFETCH, .node = HBM0, .range = r, .offset = UINT64_MAX, .bytes = 2}, "a prefetch that leaves its range"},
-      {{.kind = UVM_R_PREFETCH, .node = NODES, .range = r, .bytes = 1}, "a prefetch to a node that does not exist"},
-      {{.kind = UVM_R_PREFETCH, .node = HBM0, .range = r + 1, .bytes = 1}, "a prefetch of a range that does not exist"},
-      {{.kind = UVM_R_EVICT, .backing = k + 1}, "an eviction of a backing that does not exist"},
-      {{.kind = 9}, "policy puppet, hook ahead: an unknown request"},
-  };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    struct uvm_request out[2];
-    size_t n;
-    request_answer = rows[i].a;
-    assert_int_equal(uvm_ask_ahead(t.c.host, 0, out, 2, &n), rows[i].says ? 0 : 99);
-    assert_int_equal(n, rows[i].says ? 0 : 1);
-    if (rows[i].says) expect_refusal(&t, rows[i].says);
-  }
   close_bench(&t);
 }
 
@@ -533,7 +496,6 @@ int main(void) {
       cmocka_unit_test(test_places),
       cmocka_unit_test(test_hints),
       cmocka_unit_test(test_prefetch_and_counter),
-      cmocka_unit_test(test_ahead),
       cmocka_unit_test(test_default_victims),
       cmocka_unit_test(test_chosen_victims),
       cmocka_unit_test(test_view),
