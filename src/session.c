@@ -29,17 +29,12 @@ static int unknown(struct uvm_error *e, const char *what, const char *name, cons
   return uvm_fail(e, UVM_EUSAGE, "unknown %s '%s'; known: %s", what, name, known);
 }
 
-static void list_add(char *list, size_t size, const char *name) {
-  size_t n = strlen(list);
-  snprintf(list + n, size - n, "%s%s", n ? ", " : "", name);
-}
-
 static int choose_engine(struct session *s) {
   const char *name = s->config->engine ? s->config->engine : "model";
   char known[256] = "";
   for (size_t i = 0; engines[i]; i++) {
     if (!strcmp(engines[i]->name, name)) return s->ops = engines[i], 0;
-    list_add(known, sizeof known, engines[i]->name);
+    uvm_list_add(known, sizeof known, ", ", engines[i]->name);
   }
   return unknown(s->error, "engine", name, known);
 }
@@ -48,7 +43,7 @@ static const struct uvm_preset *find_preset(const char *name, struct uvm_error *
   char known[512] = "";
   for (const struct uvm_preset *p = uvm_presets; p->name; p++) {
     if (!strcmp(p->name, name)) return p;
-    list_add(known, sizeof known, p->name);
+    uvm_list_add(known, sizeof known, ", ", p->name);
   }
   unknown(e, "policy", name, known);
   return NULL;
@@ -60,7 +55,7 @@ static const struct uvm_part *find_part(enum uvm_hook hook, const char *name, st
   for (const struct uvm_part *p = uvm_parts; p->name; p++) {
     if (p->hook != hook) continue;
     if (!strcmp(p->name, name)) return p;
-    list_add(known, sizeof known, p->name);
+    uvm_list_add(known, sizeof known, ", ", p->name);
   }
   unknown(e, hooks[hook], name, known);
   return NULL;
@@ -86,7 +81,7 @@ static int replace_part(struct session *s, enum uvm_hook hook, const char *name)
     if (!answers(s->parts[i], hook)) s->parts[n++] = s->parts[i];
   if (part->policy) s->parts[n++] = part->policy;
   s->nparts = n;
-  list_add(s->result->policy, sizeof s->result->policy, name);
+  uvm_list_add(s->result->policy, sizeof s->result->policy, ", ", name);
   return 0;
 }
 
@@ -139,7 +134,7 @@ static int size_memory(struct session *s) {
 
 static int unknown_key(struct session *s, const struct uvm_setting *o, const struct uvm_opt *table) {
   char known[768] = "version";
-  for (; table && table->name; table++) list_add(known, sizeof known, table->name);
+  for (; table && table->name; table++) uvm_list_add(known, sizeof known, ", ", table->name);
   return uvm_fail(s->error, UVM_EUSAGE, "option %s.%s: unknown key; known: %s", o->owner, o->key, known);
 }
 
@@ -159,8 +154,8 @@ static int apply_setting(struct session *s, const struct uvm_setting *o) {
   int rc = 0;
   if (uvm_host_option(s->core.host, o->owner, o->key, o->value, &rc, s->error)) return rc;
   char known[512] = "";
-  list_add(known, sizeof known, d->name);
-  for (size_t i = 0; i < s->nparts; i++) list_add(known, sizeof known, s->parts[i]->name);
+  uvm_list_add(known, sizeof known, ", ", d->name);
+  for (size_t i = 0; i < s->nparts; i++) uvm_list_add(known, sizeof known, ", ", s->parts[i]->name);
   return uvm_fail(s->error, UVM_EUSAGE, "option %s.%s: nothing here is called '%s'; known: %s", o->owner, o->key, o->owner, known);
 }
 

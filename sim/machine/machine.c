@@ -29,10 +29,9 @@ static bool is_path(const char *name) {
 
 static const char *built_in(const char *name, struct uvm_error *e) {
   char known[512] = "";
-  size_t n = 0;
   for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) {
     if (!strcmp(m->name, name)) return m->text;
-    if (n < sizeof known) n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", m->name);
+    uvm_list_add(known, sizeof known, ", ", m->name);
   }
   uvm_fail(e, UVM_EUSAGE, "unknown machine '%s'; known: %s; a path to a profile works too", name, known);
   return NULL;

@@ -38,6 +38,9 @@ void uvm_mem_fail_at(uint64_t n);
   (*((a)->n == (a)->cap ? uvm__grow((void **)&(a)->v, &(a)->cap, sizeof *(a)->v) : (void)0, &(a)->v[(a)->n++]))
 void uvm__grow(void **v, size_t *cap, size_t item);
 
+/* Adds an item to a text like "a, b", as far as it fits: `list` has `size` bytes and holds "" or what was added before. */
+void uvm_list_add(char *list, size_t size, const char *between, const char *item);
+
 /* -- numbers: whole string, else false -- */
 bool uvm_parse_u64(const char *s, uint64_t max, uint64_t *out);  /* decimal */
 bool uvm_parse_size(const char *s, uint64_t *out);               /* bytes, or K/M/G/T binary; at most 2^63-1 */
@@ -53,6 +56,8 @@ static inline bool uvm_mask_empty(const uvm_mask *m) {
   return !w;
 }
 static inline void uvm_mask_and(uvm_mask *m, const uvm_mask *n) { for (int i = 0; i < UVM_BLOCK_PAGES / 64; i++) m->w[i] &= n->w[i]; }
+static inline uvm_mask uvm_mask_both(uvm_mask m, const uvm_mask *n) { return uvm_mask_and(&m, n), m; }
+static inline uvm_mask uvm_mask_minus(uvm_mask m, const uvm_mask *n) { return uvm_mask_andnot(&m, n), m; }
 static inline bool uvm_mask_subset(const uvm_mask *m, const uvm_mask *of) {
   uint64_t w = 0;
   for (int i = 0; i < UVM_BLOCK_PAGES / 64; i++) w |= m->w[i] & ~of->w[i];

@@ -54,6 +54,11 @@ char *uvm_format(const char *fmt, ...) {
   return s;
 }
 
+void uvm_list_add(char *list, size_t size, const char *between, const char *item) {
+  size_t n = strlen(list);
+  snprintf(list + n, size - n, "%s%s", n ? between : "", item);
+}
+
 void uvm__grow(void **v, size_t *cap, size_t item) {
   size_t more = *cap ? *cap * 2 : 8;
   *v = uvm_mem_resize(*v, *cap * item, more * item);

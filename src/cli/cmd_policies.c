@@ -70,10 +70,9 @@ static const char *hooks_text(const struct uvm_policy *p, char *out, size_t size
                {"victims", p->victims},
                {"counter", p->counter},
                {"ahead", p->ahead}};
-  size_t n = 0;
   *out = 0;
-  for (size_t i = 0; i < sizeof hooks / sizeof *hooks && n < size; i++)
-    if (hooks[i].has) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", hooks[i].name);
+  for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+    if (hooks[i].has) uvm_list_add(out, size, ", ", hooks[i].name);
   return out;
 }
 

@@ -37,8 +37,7 @@ static const char *nearest(const char *name, const char *const *names) {
 
 int uvm_unknown(struct uvm_error *e, const char *what, const char *name, const char *const *names) {
   char list[768] = "";
-  size_t n = 0;
-  for (size_t i = 0; names[i] && n < sizeof list; i++) n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", names[i]);
+  for (size_t i = 0; names[i]; i++) uvm_list_add(list, sizeof list, ", ", names[i]);
   const char *near = nearest(name, names);
   return uvm_fail(e, UVM_EUSAGE, "unknown %s '%s'%s%s%s known: %s", what, name, near ? "; did you mean '" : ";", near ? near : "",
                   near ? "'?" : "", list);

@@ -19,9 +19,6 @@ static uvm_mask unbacked(const struct uvm_space *s, const struct uvm_block *b, u
   return bad;
 }
 
-static uvm_mask minus(uvm_mask a, const uvm_mask *b) { return uvm_mask_andnot(&a, b), a; }
-static uvm_mask both(uvm_mask a, const uvm_mask *b) { return uvm_mask_and(&a, b), a; }
-
 /* -- a block -- */
 
 /* Fails with the first page of `bad`, if it has one. */
@@ -34,7 +31,7 @@ static int check_residency(const struct uvm_space *s, const struct uvm_block *b,
   uvm_mask all = uvm_block_all(b), twice = uvm__held_twice(s, b), bad;
   int rc = 0;
   for (uvm_node n = 0; n < s->topology.nnodes && !rc; n++) {
-    bad = minus(*uvm_block_resident(s, b, n), &all);
+    bad = uvm_mask_minus(*uvm_block_resident(s, b, n), &all);
     if ((rc = block_bad(b, &bad, "outside the block and resident on ", s->nodes[n].name, e))) break;
     bad = unbacked(s, b, n, uvm_block_resident(s, b, n));
     if ((rc = block_bad(b, &bad, "resident without a backing on ", s->nodes[n].name, e))) break;
@@ -42,12 +39,12 @@ static int check_residency(const struct uvm_space *s, const struct uvm_block *b,
       rc = uvm_fail(e, UVM_EENV, "%s has more free bytes than its capacity", s->nodes[n].name);
   }
   if (rc) return rc;
-  bad = minus(twice, uvm_block_duplicated(s, b));
+  bad = uvm_mask_minus(twice, uvm_block_duplicated(s, b));
   if ((rc = block_bad(b, &bad, "resident on several nodes but not duplicated", "", e))) return rc;
-  bad = minus(*uvm_block_duplicated(s, b), &twice);
+  bad = uvm_mask_minus(*uvm_block_duplicated(s, b), &twice);
   if ((rc = block_bad(b, &bad, "duplicated but not resident on several nodes", "", e))) return rc;
   all = uvm_block_populated(s, b);
-  bad = minus(*uvm_block_dirty(s, b), &all);
+  bad = uvm_mask_minus(*uvm_block_dirty(s, b), &all);
   return block_bad(b, &bad, "dirty but resident nowhere", "", e);
 }
 
@@ -55,13 +52,13 @@ static int check_mappings(const struct uvm_space *s, const struct uvm_block *b, 
   int rc = 0;
   for (uvm_proc p = 0; p < s->topology.nprocs && !rc; p++) {
     const uvm_mask *read = uvm_block_mapped(s, b, p, UVM_MAP_READ), *write = read + 1, *atomic = read + 2;
-    uvm_mask reach = in_reach(s, b, p), bad = minus(*read, &reach);
+    uvm_mask reach = in_reach(s, b, p), bad = uvm_mask_minus(*read, &reach);
     if ((rc = block_bad(b, &bad, "resident on no node in reach and mapped by ", s->procs[p].name, e))) break;
-    bad = minus(*write, read);
+    bad = uvm_mask_minus(*write, read);
     if ((rc = block_bad(b, &bad, "mapped for writes but not for reads by ", s->procs[p].name, e))) break;
-    bad = minus(*atomic, write);
+    bad = uvm_mask_minus(*atomic, write);
     if ((rc = block_bad(b, &bad, "mapped for atomics but not for writes by ", s->procs[p].name, e))) break;
-    bad = both(*write, uvm_block_duplicated(s, b));
+    bad = uvm_mask_both(*write, uvm_block_duplicated(s, b));
     rc = block_bad(b, &bad, "duplicated and mapped for writes by ", s->procs[p].name, e);
   }
   return rc;
@@ -100,7 +97,7 @@ static const char *node_name(const struct dry_run *d, uvm_node n) { return d->s-
 /* What arrives at dst: not there yet, and with memory to stand on. */
 static int check_arrival(const struct dry_run *d) {
   uvm_node n = d->st->dst;
-  uvm_mask bad = both(d->st->pages, uvm_block_resident(d->s, d->b, n));
+  uvm_mask bad = uvm_mask_both(d->st->pages, uvm_block_resident(d->s, d->b, n));
   int rc = refuse_mask(d, &bad, "already resident on ", node_name(d, n));
   if (rc) return rc;
   bad = unbacked(d->s, d->b, n, &d->st->pages);
@@ -108,7 +105,7 @@ static int check_arrival(const struct dry_run *d) {
 }
 
 static int check_source(const struct dry_run *d) {
-  uvm_mask bad = minus(d->st->pages, uvm_block_resident(d->s, d->b, d->st->src));
+  uvm_mask bad = uvm_mask_minus(d->st->pages, uvm_block_resident(d->s, d->b, d->st->src));
   return refuse_mask(d, &bad, "not resident on ", node_name(d, d->st->src));
 }
 
@@ -116,14 +113,14 @@ static int check_source(const struct dry_run *d) {
 static int check_unmapped(const struct dry_run *d, const uvm_mask *pages, enum uvm_level l, const char *rule) {
   int rc = 0;
   for (uvm_proc p = 0; p < d->s->topology.nprocs && !rc; p++) {
-    uvm_mask bad = both(*pages, uvm_block_mapped(d->s, d->b, p, l));
+    uvm_mask bad = uvm_mask_both(*pages, uvm_block_mapped(d->s, d->b, p, l));
     rc = refuse_mask(d, &bad, rule, d->s->procs[p].name);
   }
   return rc;
 }
 
 static int check_populate(const struct dry_run *d) {
-  uvm_mask populated = uvm_block_populated(d->s, d->b), bad = both(d->st->pages, &populated);
+  uvm_mask populated = uvm_block_populated(d->s, d->b), bad = uvm_mask_both(d->st->pages, &populated);
   int rc = refuse_mask(d, &bad, "already resident somewhere", "");
   return rc ? rc : check_arrival(d);
 }
@@ -132,7 +129,7 @@ static int check_move(const struct dry_run *d) {
   uvm_mask bad;
   int rc = check_source(d);
   if (rc || (rc = check_arrival(d))) return rc;
-  bad = both(d->st->pages, uvm_block_duplicated(d->s, d->b));
+  bad = uvm_mask_both(d->st->pages, uvm_block_duplicated(d->s, d->b));
   if ((rc = refuse_mask(d, &bad, "has copies; collapse them before it moves", ""))) return rc;
   return check_unmapped(d, &d->st->pages, UVM_MAP_READ, "to be unmapped before it moves from ");
 }
@@ -145,11 +142,11 @@ static int check_duplicate(const struct dry_run *d) {
 
 /* The last copy stays, and nobody is left mapped to one that goes. */
 static int check_collapse(const struct dry_run *d) {
-  uvm_mask bad = minus(d->st->pages, uvm_block_duplicated(d->s, d->b));
+  uvm_mask bad = uvm_mask_minus(d->st->pages, uvm_block_duplicated(d->s, d->b));
   int rc = check_source(d);
   if (rc || (rc = refuse_mask(d, &bad, "the only copy may not be dropped", ""))) return rc;
   for (uvm_proc p = 0; p < d->s->topology.nprocs; p++) {
-    uvm_mask m = both(d->st->pages, uvm_block_mapped(d->s, d->b, p, UVM_MAP_READ));
+    uvm_mask m = uvm_mask_both(d->st->pages, uvm_block_mapped(d->s, d->b, p, UVM_MAP_READ));
     for (int i = -1; (i = uvm_mask_next(&m, i + 1)) >= 0;)
       if (uvm_page_target(d->s, d->b, p, i) == d->st->src)
         return refuse(d, i, "its copy to be unmapped before it is dropped from ", d->s->procs[p].name);
@@ -159,17 +156,17 @@ static int check_collapse(const struct dry_run *d) {
 
 /* Unmapping happens at a plan's begin, whatever stands before it in the plan. */
 static int check_unmap(const struct dry_run *d) {
-  uvm_mask bad = both(d->st->pages, &d->given);
+  uvm_mask bad = uvm_mask_both(d->st->pages, &d->given);
   return refuse_mask(d, &bad, "unmapped after an earlier step of the plan mapped it", "");
 }
 
 static int check_map(struct dry_run *d) {
-  uvm_mask reach = in_reach(d->s, d->b, d->st->proc), bad = minus(d->st->pages, &reach);
+  uvm_mask reach = in_reach(d->s, d->b, d->st->proc), bad = uvm_mask_minus(d->st->pages, &reach);
   int rc = refuse_mask(d, &bad, "resident on no node in reach of ", d->s->procs[d->st->proc].name);
   if (rc) return rc;
   uvm_mask_or(&d->given, &d->st->pages);
   if (uvm_level_of(d->st->access) < UVM_MAP_WRITE) return 0;
-  bad = both(d->st->pages, uvm_block_duplicated(d->s, d->b));
+  bad = uvm_mask_both(d->st->pages, uvm_block_duplicated(d->s, d->b));
   return refuse_mask(d, &bad, "duplicated and not to be mapped for writes by ", d->s->procs[d->st->proc].name);
 }
 
@@ -183,7 +180,7 @@ static int check_names(const struct dry_run *d) {
   if (page < 0) return refuse(d, 0, "a step without pages", "");
   if (no_src || no_dst) return refuse(d, page, "no such node", "");
   if (maps && st->proc >= t->nprocs) return refuse(d, page, "no such processor", "");
-  uvm_mask all = uvm_block_all(d->b), bad = minus(st->pages, &all);
+  uvm_mask all = uvm_block_all(d->b), bad = uvm_mask_minus(st->pages, &all);
   return refuse_mask(d, &bad, "outside the block", "");
 }
 

@@ -86,14 +86,13 @@ void uvm_host_destroy(struct uvm_host *h) {
 }
 
 static int unknown_key(const struct uvm_host *h, const char *owner, const char *key, struct uvm_error *e) {
-  char known[512] = "none";
-  size_t used = 0;
+  char known[512] = "";
   for (size_t i = 0; i < h->n; i++) {
     const struct uvm_policy *p = h->parts[i].policy;
-    for (const struct uvm_opt *o = strcmp(p->name, owner) ? NULL : p->opts; o && o->name && used < sizeof known; o++)
-      used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", o->name);
+    for (const struct uvm_opt *o = strcmp(p->name, owner) ? NULL : p->opts; o && o->name; o++)
+      uvm_list_add(known, sizeof known, ", ", o->name);
   }
-  return uvm_fail(e, UVM_EUSAGE, "option %s.%s: unknown key; known: %s", owner, key, known);
+  return uvm_fail(e, UVM_EUSAGE, "option %s.%s: unknown key; known: %s", owner, key, *known ? known : "none");
 }
 
 /* Parts of one name may know the same key: they are one policy to the user, and all of them are set. */
