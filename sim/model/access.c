@@ -2,15 +2,13 @@
 #include <assert.h>
 #include "model/model.h"
 
-static const char *const kind_names[] = {"managed", "device", "pinned", "host"};
-
 /* Memory outside of managed ranges never faults: it is reached or the program is wrong. */
 static int look_elsewhere(struct uvm_engine *x, uvm_proc p, const struct uvm_alloc *a, uint64_t page, uint64_t last, int64_t line,
                           struct uvm__look *out) {
   const struct uvm_proc_info *i = &x->machine->procs[p];
   bool pageable = a->kind == UVM_HOST && p && !(i->fast_link & 1) && !i->apu;
   if (!(i->reach >> a->node & 1) || pageable)
-    return uvm__fail(x, line, "expected memory that %s can access, found %s memory '%s' on %s", i->name, kind_names[a->kind], a->id,
+    return uvm__fail(x, line, "expected memory that %s can access, found %s memory '%s' on %s", i->name, uvm_kind_name(a->kind), a->id,
                      x->machine->nodes[a->node].name);
   *out = (struct uvm__look){true, a->node, last - page + 1};
   return 0;

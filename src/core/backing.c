@@ -142,14 +142,23 @@ uvm_backing_id uvm_page_backing(const struct uvm_block *b, uvm_node n, int page)
   return has_page_ids(b, n) ? b->page_backing[n][page - b->first] : 0;
 }
 
+bool uvm_backing_holds(const struct uvm_backing *k, const struct uvm_block *b) {
+  for (uint32_t i = 0; i < k->npieces; i++)
+    if (k->pieces[i].block == b) return true;
+  return false;
+}
+
+uvm_mask uvm_piece_resident(const struct uvm_space *s, const struct uvm_piece *p, uvm_node n) {
+  return uvm_mask_both(uvm_mask_range(p->first, p->first + p->pages), uvm_block_resident(s, p->block, n));
+}
+
 const struct uvm_backing_info *uvm_backing_look(struct uvm_space *s, uvm_backing_id id) {
   struct uvm_backing *k = uvm_backing_get(s, id);
   if (!k) return NULL;
   k->info.dirty = k->info.busy = false;
   for (uint32_t i = 0; i < k->npieces; i++) {
     const struct uvm_piece *p = &k->pieces[i];
-    uvm_mask m = uvm_mask_range(p->first, p->first + p->pages);
-    uvm_mask_and(&m, uvm_block_resident(s, p->block, k->info.node));
+    uvm_mask m = uvm_piece_resident(s, p, k->info.node);
     k->info.dirty |= uvm_mask_meets(&m, uvm_block_dirty(s, p->block));
     k->info.busy |= p->block->busy_until != 0;
   }

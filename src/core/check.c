@@ -2,14 +2,6 @@
 #include "core/apply.h"
 #include <assert.h>
 
-/* Pages resident where p reaches. */
-static uvm_mask in_reach(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p) {
-  uvm_mask m = *uvm_block_resident(s, b, s->procs[p].home);
-  for (uvm_node n = 0; n < s->topology.nnodes; n++)
-    if (s->procs[p].reach >> n & 1) uvm_mask_or(&m, uvm_block_resident(s, b, n));
-  return m;
-}
-
 /* Pages of m without a backing on n, which needs one. */
 static uvm_mask unbacked(const struct uvm_space *s, const struct uvm_block *b, uvm_node n, const uvm_mask *m) {
   uvm_mask bad = {{0}};
@@ -52,7 +44,7 @@ static int check_mappings(const struct uvm_space *s, const struct uvm_block *b, 
   int rc = 0;
   for (uvm_proc p = 0; p < s->topology.nprocs && !rc; p++) {
     const uvm_mask *read = uvm_block_mapped(s, b, p, UVM_MAP_READ), *write = read + 1, *atomic = read + 2;
-    uvm_mask reach = in_reach(s, b, p), bad = uvm_mask_minus(*read, &reach);
+    uvm_mask reach = uvm_block_in_reach(s, b, p), bad = uvm_mask_minus(*read, &reach);
     if ((rc = block_bad(b, &bad, "resident on no node in reach and mapped by ", s->procs[p].name, e))) break;
     bad = uvm_mask_minus(*write, read);
     if ((rc = block_bad(b, &bad, "mapped for writes but not for reads by ", s->procs[p].name, e))) break;
@@ -161,7 +153,7 @@ static int check_unmap(const struct dry_run *d) {
 }
 
 static int check_map(struct dry_run *d) {
-  uvm_mask reach = in_reach(d->s, d->b, d->st->proc), bad = uvm_mask_minus(d->st->pages, &reach);
+  uvm_mask reach = uvm_block_in_reach(d->s, d->b, d->st->proc), bad = uvm_mask_minus(d->st->pages, &reach);
   int rc = refuse_mask(d, &bad, "resident on no node in reach of ", d->s->procs[d->st->proc].name);
   if (rc) return rc;
   uvm_mask_or(&d->given, &d->st->pages);

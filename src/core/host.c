@@ -175,8 +175,6 @@ const char *uvm_host_why(const struct uvm_host *h, uint8_t why) {
   return NULL;
 }
 
-static bool in_reach(const struct uvm_space *s, uvm_proc p, uvm_node n) { return n == s->procs[p].home || s->procs[p].reach >> n & 1; }
-
 static const char *bad_thrash(const struct uvm_space *s, const struct uvm_thrash *t, uvm_ns now) {
   switch (t->hint) {
   case UVM_HINT_NONE: return NULL;
@@ -215,7 +213,7 @@ static const char *bad_place(const struct uvm_space *s, const struct uvm_fault *
   case UVM_MIGRATE:
   case UVM_DUPLICATE:
     if (a->node >= s->topology.nnodes) return "a node that does not exist";
-    return in_reach(s, f->proc, a->node) ? NULL : "a node that the faulting processor does not reach";
+    return uvm_reaches(s, f->proc, a->node) ? NULL : "a node that the faulting processor does not reach";
   default: return "an unknown action";
   }
 }
@@ -260,18 +258,12 @@ uint32_t uvm_ask_counter(struct uvm_host *h, const struct uvm_fault *f, const uv
 
 /* -- victims -- */
 
-static bool holds(const struct uvm_backing *k, uvm_block_id b) {
-  for (uint32_t i = 0; i < k->npieces; i++)
-    if (k->pieces[i].block->id == b) return true;
-  return false;
-}
-
 static const char *bad_victim(struct uvm_space *s, uvm_node n, uvm_block_id incoming, uvm_backing_id id) {
   const struct uvm_backing *k = uvm_backing_get(s, id);
   if (!k) return "a victim that does not exist";
   if (k->info.node != n) return "a victim on another node";
   if (k->list == UVM_NONE) return "a victim that is pinned or already leaving";
-  if (holds(k, incoming)) return "a victim of the block in service";
+  if (uvm_backing_holds(k, uvm_block_by_id(s, incoming))) return "a victim of the block in service";
   return uvm_backing_look(s, id)->busy ? "a victim that is busy" : NULL;
 }
 

@@ -8,6 +8,12 @@
 static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 static uint64_t alloc_end(const struct uvm_alloc *a) { return a->base + round_up(a->bytes, UVM_PAGE); }
 static uint64_t range_pages(const struct uvm_range *r) { return (r->info.bytes + UVM_PAGE - 1) / UVM_PAGE; }
+const char *uvm_kind_name(enum uvm_kind kind) {
+  static const char *const names[] = {"managed", "device", "pinned", "host"};
+  assert((size_t)kind < sizeof names / sizeof *names);
+  return names[kind];
+}
+
 static size_t window_of(const struct uvm_alloc *a, uint64_t offset) {
   return (size_t)((a->base + offset) / UVM_BLOCK_BYTES - a->base / UVM_BLOCK_BYTES);
 }
@@ -368,6 +374,19 @@ uvm_mask uvm_block_populated(const struct uvm_space *s, const struct uvm_block *
   uvm_mask m = *uvm_block_resident(s, b, 0);
   for (uvm_node n = 1; n < s->topology.nnodes; n++) uvm_mask_or(&m, uvm_block_resident(s, b, n));
   return m;
+}
+
+uvm_mask uvm_block_in_reach(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p) {
+  uvm_mask m = {{0}};
+  for (uvm_node n = 0; n < s->topology.nnodes; n++)
+    if (uvm_reaches(s, p, n)) uvm_mask_or(&m, uvm_block_resident(s, b, n));
+  return m;
+}
+
+uvm_proc uvm_proc_at(const struct uvm_space *s, uvm_node n) {
+  for (uvm_proc p = 0; p < s->topology.nprocs; p++)
+    if (s->procs[p].home == n) return p;
+  return UVM_NONE;
 }
 
 uvm_node uvm_page_target(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, int page) {

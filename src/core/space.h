@@ -21,6 +21,7 @@
 #define UVM_MAX_PROCS 17                        /* the CPU and 16 GPUs */
 #define UVM_MAX_NODES 20
 enum uvm_kind { UVM_MANAGED, UVM_DEVICE, UVM_PINNED, UVM_HOST };
+const char *uvm_kind_name(enum uvm_kind kind);  /* as traces write it: "managed" */
 enum uvm_level { UVM_MAP_READ, UVM_MAP_WRITE, UVM_MAP_ATOMIC, UVM_MAP_LEVELS };   /* of a mapping; rising */
 
 struct uvm_block;
@@ -128,10 +129,16 @@ static inline uvm_mask *uvm_block_unproven(const struct uvm_space *s, const stru
 int uvm_block_prove(const struct uvm_space *s, struct uvm_block *b, uvm_node node, int first, int n);
 /* Level that an access needs: PREFETCH and READ read, WRITE write, ATOMIC atomic. */
 static inline enum uvm_level uvm_level_of(enum uvm_access a) { return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC; }
+/* May p access pages on n where they lie? */
+static inline bool uvm_reaches(const struct uvm_space *s, uvm_proc p, uvm_node n) { return n == s->procs[p].home || s->procs[p].reach >> n & 1; }
+/* The first processor at home on n, the CPU before GPUs; UVM_NONE: nobody is. */
+uvm_proc uvm_proc_at(const struct uvm_space *s, uvm_node n);
 /* Nodes the page is resident on, a bit each. */
 uint32_t uvm_page_nodes(const struct uvm_space *s, const struct uvm_block *b, int page);
 /* Union of resident masks: pages that exist somewhere. */
 uvm_mask uvm_block_populated(const struct uvm_space *s, const struct uvm_block *b);
+/* Pages that p reaches where they are. */
+uvm_mask uvm_block_in_reach(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p);
 /* The node that p's accesses to the page go to: p's home when resident there, else the lowest resident node p reaches;
  * UVM_NONE. */
 uvm_node uvm_page_target(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, int page);
@@ -144,6 +151,8 @@ void uvm_backing_destroy(struct uvm_space *s, uvm_backing_id k);   /* none of it
 void uvm_backing_move(struct uvm_space *s, uvm_backing_id k, uint8_t list, uvm_ns now);   /* to the tail; UVM_NONE: off the lists */
 static inline struct uvm_backing *uvm_backing_get(const struct uvm_space *s, uvm_backing_id k) { return k && k < s->backings.n ? s->backings.v[k] : NULL; }
 uvm_backing_id uvm_page_backing(const struct uvm_block *b, uvm_node n, int page);
+bool uvm_backing_holds(const struct uvm_backing *k, const struct uvm_block *b);   /* pages of the block, resident or not */
+uvm_mask uvm_piece_resident(const struct uvm_space *s, const struct uvm_piece *p, uvm_node n);
 /* Brings info.dirty and info.busy up to date; NULL for a dead id. */
 const struct uvm_backing_info *uvm_backing_look(struct uvm_space *s, uvm_backing_id k);
 static inline struct uvm_block *uvm_block_by_id(const struct uvm_space *s, uvm_block_id b) { return b && b < s->blocks.n ? s->blocks.v[b] : NULL; }

@@ -8,12 +8,7 @@ const struct uvm_counter_info uvm_counter_info[] = {UVM_COUNTERS(INFO){NULL, UVM
 const struct uvm_counter_info uvm_proc_counter_info[] = {UVM_PROC_COUNTERS(INFO){NULL, UVM_COUNT, 0}};
 #undef INFO
 
-const char *uvm_kind_name(enum uvm_kind kind) {
-  static const char *const names[] = {"managed", "device", "pinned", "host"};
-  return (unsigned)kind < 4 ? names[kind] : "?";
-}
-
-/* Which prefetched bytes were used, and who waited for a link, no event tells; the peak is the session's to say. */
+/* Who waited for a link no event tells; the peak is the session's to say. */
 static struct uvm_counters fresh(void) {
   return (struct uvm_counters){.link_wait_ns = UVM_UNKNOWN, .peak_gpu_bytes = UVM_UNKNOWN};
 }

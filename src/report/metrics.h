@@ -72,5 +72,4 @@ void uvm_metrics_free(struct uvm_metrics *m);
 void uvm_metrics_event(void *metrics, const struct uvm_event *e); /* the observer's function */
 /* Adds b to a, key by key; unknown plus anything is unknown. */
 void uvm_counters_add(struct uvm_counters *a, const struct uvm_counters *b);
-const char *uvm_kind_name(enum uvm_kind kind);
 #endif

@@ -20,10 +20,8 @@ static void build_map(struct uvm_core *c, struct uvm_driver_task *t, struct uvm_
   uvm_mask populated = uvm__kfd_plan_populate(c, t, b, pages);
   for (uvm_proc p = 1; p < s->topology.nprocs; p++) {
     if (!(t->sweep.gpus >> p & 1)) continue;
-    uvm_mask m = {{0}};
-    for (uvm_node n = 0; n < s->topology.nnodes; n++)
-      if (n == s->procs[p].home || s->procs[p].reach >> n & 1) uvm_mask_or(&m, uvm_block_resident(s, b, n));
-    if (s->procs[p].reach >> s->procs[0].home & 1) uvm_mask_or(&m, &populated);
+    uvm_mask m = uvm_block_in_reach(s, b, p);
+    if (uvm_reaches(s, p, s->procs[0].home)) uvm_mask_or(&m, &populated);
     uvm_mask_and(&m, pages);
     uvm_mask_andnot(&m, uvm_block_mapped(s, b, p, UVM_MAP_ATOMIC));
     uvm__kfd_plan_map(t, b, p, &m);

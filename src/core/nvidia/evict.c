@@ -3,12 +3,6 @@
 #include "core/nvidia/nvidia.h"
 #include <assert.h>
 
-static uvm_mask piece_pages(const struct uvm_space *s, const struct uvm_piece *piece, uvm_node n) {
-  uvm_mask m = uvm_mask_range(piece->first, piece->first + piece->pages);
-  uvm_mask_and(&m, uvm_block_resident(s, piece->block, n));
-  return m;
-}
-
 /* -- the plan -- */
 
 static void plan_unmaps(struct uvm_core *c, struct uvm_plan *plan, struct uvm_block *b, const uvm_mask *leaving, const uvm_mask *kept) {
@@ -51,7 +45,7 @@ static void plan_maps(struct uvm_core *c, struct uvm_plan *plan, struct uvm_bloc
 static void plan_piece(struct uvm_core *c, struct uvm_plan *plan, const struct uvm_piece *piece, uvm_node n) {
   uvm_node cpu = c->space->procs[0].home;
   struct uvm_block *b = piece->block;
-  uvm_mask pages = piece_pages(c->space, piece, n), kept = pages, moved = pages;
+  uvm_mask pages = uvm_piece_resident(c->space, piece, n), kept = pages, moved = pages;
   if (uvm_mask_empty(&pages)) return;
   uint8_t why[UVM_BLOCK_PAGES];
   memset(why, NV_WHY_EVICTED, sizeof why);
@@ -78,12 +72,8 @@ static void build(struct uvm_core *c, struct nv_service *v, const struct uvm_bac
 /* A small block may have pieces in every shared chunk. Policies never name a chunk of the block in service; the driver, which
  * decides anew after an eviction, then takes the least recently serviced of these. 0: none. */
 static uvm_backing_id own_chunk(struct uvm_core *c, const struct uvm_block *b, uvm_node n) {
-  for (uvm_backing_id id = c->space->lists[n][UVM_L_USED].oldest; id; id = c->space->backings.v[id]->newer) {
-    const struct uvm_backing *k = c->space->backings.v[id];
-    bool holds = false;
-    for (uint32_t i = 0; i < k->npieces; i++) holds |= k->pieces[i].block == b;
-    if (holds && !uvm_backing_look(c->space, id)->busy) return id;
-  }
+  for (uvm_backing_id id = c->space->lists[n][UVM_L_USED].oldest; id; id = c->space->backings.v[id]->newer)
+    if (uvm_backing_holds(c->space->backings.v[id], b) && !uvm_backing_look(c->space, id)->busy) return id;
   return 0;
 }
 
@@ -118,7 +108,7 @@ static bool reused(struct uvm_core *c, const struct uvm_plan *plan, const struct
     const struct uvm_piece *piece = &k->pieces[i];
     bool left = false;
     for (size_t j = 0; j < plan->steps.n && !left; j++) left = plan->steps.v[j].block == piece->block;
-    uvm_mask pages = piece_pages(c->space, piece, k->info.node);
+    uvm_mask pages = uvm_piece_resident(c->space, piece, k->info.node);
     if (!left && (piece->block->busy_until || !uvm_mask_empty(&pages))) return true;
   }
   return false;

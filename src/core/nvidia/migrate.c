@@ -3,12 +3,6 @@
  * memcpy, which only needs the pages to exist. */
 #include "core/nvidia/nvidia.h"
 
-static uvm_proc processor_at(const struct uvm_space *s, uvm_node n) {
-  for (uvm_proc p = 0; p < s->topology.nprocs; p++)
-    if (s->procs[p].home == n) return p;
-  return UVM_NONE;
-}
-
 /* The user's word ends what thrashing control does with the pages. */
 static void end_thrashing(struct uvm_core *c, struct uvm_block *b, const uvm_mask *pages, uvm_ns now) {
   uvm__nv_pins_drop(c, b, pages);
@@ -43,7 +37,7 @@ static void migrate_done(struct uvm_core *c, struct nv_walk *w, uvm_ns now) {
 void uvm__nv_migrate(struct uvm_core *c, const struct uvm_call *call, uvm_ns now) {
   struct nv_walk *w = uvm__nv_walk_new(c, call, UVM_X_PREFETCH, UVM_C_USER, now);
   w->service.decide = migrate_decide;
-  w->service.proc = processor_at(c->space, call->node);
+  w->service.proc = uvm_proc_at(c->space, call->node);
   w->done = migrate_done;
   if (uvm__nv_block_end(uvm_block_get(c->space, call->alloc, w->at)) < w->call.offset + w->call.bytes) w->passes = 2, w->charge_idle = true;
   uvm__nv_walk_start(c, w, now);
