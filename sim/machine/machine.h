@@ -19,13 +19,14 @@ struct uvm_link {
 /* How a GPU runs kernels and reports faults. */
 struct uvm_gpu_model {
   uint64_t sms, lanes_per_sm, blocks_per_sm, warp;
-  uint64_t gpcs;                          /* SM s belongs to cluster s mod gpcs */
+  uint64_t gpcs;                          /* SM s belongs to cluster s / 2 mod gpcs */
   uint64_t utlb_faults;                   /* raw faults one uTLB (one SM's) may have outstanding */
   uint64_t gpc_warps;                     /* warps of one cluster that may be stalled on faults the MMU knows of */
   uint64_t gpc_turn;                      /* warps of one SM that it takes after a replay before those of another */
   uint64_t ring;                          /* entries of the fault ring; a fault that finds it full comes again after the replay */
   uint64_t launch_ns;                     /* the stream's turn to the first step */
   uint64_t finish_ns;                     /* the last step to the kernel's end */
+  uint64_t cold_ns;                       /* what the first accesses of a kernel wait for translations */
   uint64_t block_start_ns, warp_start_ns; /* between the starts of blocks; of a block's warps */
   uint64_t start_jitter_ns;               /* a pair of blocks starts up to this much later */
   uint64_t step_ns;                       /* latency of one step of a warp whose pages are mapped */
@@ -34,6 +35,7 @@ struct uvm_gpu_model {
   uint64_t walk_ns;                       /* the MMU finds out about one page; all who wait for it enter the ring together */
   uint64_t replay_arrival_ns;             /* replay to the retried accesses */
   uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns; /* ring entry to bottom half: hot, idle, long idle */
+  uint64_t first_interrupt_ns;                                 /* the first of a run */
   uint64_t idle_after_ns, deep_after_ns;                       /* after this long without a bottom half */
   double memory_rate;                                          /* from its own memory, resident */
 };
@@ -52,6 +54,7 @@ struct uvm_costs {
   uint64_t cpu_fault_ns, cpu_page_ns;                           /* a CPU fault that moves pages; each page moved */
   uint64_t cpu_chunk_ns, cpu_populate_ns, cpu_populate_page_ns; /* first CPU touch of a block; further first touches; each page */
   uint64_t cpu_spurious_ns, cpu_nap_ns;                         /* nothing to do; a throttled thread's wake-up beyond its time */
+  uint64_t prefetch_ns, prefetch_unmap_page_ns;                 /* of a prefetch's first block that moves; each page taken from the CPU */
   uint64_t prefetch_block_ns, prefetch_map_ns;                  /* before each block's copy; mapping it on a GPU */
   uint64_t prefetch_back_map_page_ns, prefetch_skip_ns;         /* mapping a page into the process; a block with nothing to do */
   uint64_t call_ns, sync_ns;                                    /* an API call of the host; its wake-up after a wait */

@@ -18,6 +18,7 @@ struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p, 
   d->sms = uvm_mem(d->nsms * sizeof *d->sms);
   for (uint32_t i = 0; i < d->nsms; i++) d->sms[i].head = UVM__NO;
   d->stalled = uvm_mem(d->gpcs * sizeof *d->stalled);
+  d->first_pair = uvm_mem(d->gpcs * sizeof *d->first_pair);
   d->free_warp = d->free_resident = d->piecemeal = UVM__NO;
   for (uvm_node n = 0; n < m->nnodes; n++) {
     d->load_ps[n] = 1e12 / uvm_machine_access_rate(m, p, n, false);
@@ -31,6 +32,7 @@ void uvm__device_destroy(struct uvm__device *d) {
   uvm__mmu_destroy(d);
   uvm_mem_free(d->sms);
   uvm_mem_free(d->stalled);
+  uvm_mem_free(d->first_pair);
   uvm_mem_free(d->kernels.v);
   uvm_mem_free(d->warps.v);
   uvm_mem_free(d->residents.v);
@@ -172,7 +174,7 @@ static uint64_t waves(const struct uvm__device *d, const struct uvm__kernel *k) 
 static uint64_t around_steps(const struct uvm_engine *x, const struct uvm__device *d, const struct uvm__kernel *k) {
   const struct uvm_gpu_model *g = &x->machine->gpu;
   if (!d->proc) return 0;
-  return g->launch_ns + g->finish_ns + g->start_jitter_ns + k->busy_blocks * g->block_start_ns +
+  return g->launch_ns + g->cold_ns + g->finish_ns + g->start_jitter_ns + k->busy_blocks * g->block_start_ns +
          whole_warps(d, lanes_of(k, 0)) * g->warp_start_ns;
 }
 
@@ -193,7 +195,7 @@ void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k) {
     return;
   }
   set_pace(x, d, k);
-  if (!d->kernels.n) d->next_sm = 0;
+  if (!d->kernels.n) d->next_sm = 0, d->start = x->now + (d->proc ? x->machine->gpu.cold_ns : 0);
   UVM_PUSH(&d->kernels) = k;
   uvm_ns end;
   if (uvm__resident_end(x, d, k, uvm__steps(k) * (d->proc ? waves(d, k) : 1), &end)) return end_kernel(x, d, k, end);

@@ -67,8 +67,11 @@ static void send(struct uvm_engine *x, struct uvm__device *d, uint32_t i) {
 
 /* -- room, and who waits for it -- */
 
+/* SMs come in pairs, and neighbouring pairs belong to different clusters. */
+static uint32_t gpc_of(const struct uvm__device *d, uint32_t sm) { return sm / 2 % d->gpcs; }
+
 static bool room(const struct uvm__device *d, const struct uvm__warp *w) {
-  return d->sms[w->sm].outstanding < d->utlb && (w->outstanding || d->stalled[w->sm % d->gpcs] < d->gpc_warps);
+  return d->sms[w->sm].outstanding < d->utlb && (w->outstanding || d->stalled[gpc_of(d, w->sm)] < d->gpc_warps);
 }
 
 /* An SM serves the warp first that started first. */
@@ -95,7 +98,7 @@ bool uvm__fault(struct uvm_engine *x, struct uvm__device *d, uint32_t w) {
   const struct uvm__cursor *c = &warp->at;
   if (!d->nentries) d->stall_since = x->now;
   if (!warp->kernel->outstanding++) warp->kernel->stall_since = x->now;
-  if (!warp->outstanding++) d->stalled[warp->sm % d->gpcs]++;
+  if (!warp->outstanding++) d->stalled[gpc_of(d, warp->sm)]++;
   d->sms[warp->sm].outstanding++;
   send(x, d,
        entry_add(d, (struct uvm__entry){
@@ -113,8 +116,8 @@ static void interrupt(struct uvm_engine *x, struct uvm__device *d) {
   if (!d->armed || d->interrupting || d->put == d->get) return;
   const struct uvm_gpu_model *g = &x->machine->gpu;
   uvm_ns quiet = x->now - d->quiet_since;
-  uvm_ns latency = quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
-  d->interrupting = true;
+  uvm_ns latency = !d->woken ? g->first_interrupt_ns : quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
+  d->interrupting = d->woken = true;
   uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
 }
 
@@ -172,7 +175,7 @@ static void release(struct uvm_engine *x, struct uvm__device *d, uint32_t i, con
   entry_remove(d, i);
   d->sms[warp->sm].outstanding--;
   if (!--warp->outstanding) {
-    d->stalled[warp->sm % d->gpcs]--;
+    d->stalled[gpc_of(d, warp->sm)]--;
     if (!warp->waiting) uvm__at(x, x->now, UVM__WARP, d->proc, e->warp);
   }
   struct uvm__kernel *k = warp->kernel;
@@ -203,12 +206,18 @@ static bool serve_line(struct uvm_engine *x, struct uvm__device *d, struct uvm__
   return true;
 }
 
-/* Lets waiting warps go on while there is room: so many of each SM in turn, beginning anywhere. */
+/* Lets waiting warps go on while there is room. Clusters take turns, and in each its SMs, beginning with any pair of them: so what
+ * faults together lies scattered in pairs over what the SMs work on, as recorded. */
 static void serve_lines(struct uvm_engine *x, struct uvm__device *d) {
-  uint64_t first = uvm_random(&d->random) % d->nsms;
+  uint32_t pairs = (d->nsms + 2 * d->gpcs - 1) / (2 * d->gpcs);
+  for (uint32_t g = 0; g < d->gpcs; g++) d->first_pair[g] = (uint32_t)(uvm_random(&d->random) % pairs);
   for (bool more = true; more;) {
     more = false;
-    for (uint32_t i = 0; i < d->nsms; i++) more |= serve_line(x, d, &d->sms[(first + i) % d->nsms]);
+    for (uint32_t i = 0; i < 2 * pairs; i++)
+      for (uint32_t g = 0; g < d->gpcs; g++) {
+        uint32_t pair = (d->first_pair[g] + i / 2) % pairs, s = 2 * (g + d->gpcs * pair) + i % 2;
+        if (s < d->nsms) more |= serve_line(x, d, &d->sms[s]);
+      }
   }
 }
 

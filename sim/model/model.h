@@ -163,6 +163,7 @@ struct uvm__device {
   uint64_t lanes_per_sm, blocks_per_sm;
   struct uvm__sm *sms;
   uint32_t *stalled;                     /* warps stalled, by GPC */
+  uint32_t *first_pair;                  /* by GPC: the pair of SMs whose turn comes first */
   UVM_VEC(struct uvm__kernel *) kernels; /* running, oldest first */
   UVM_VEC(struct uvm__warp) warps;
   UVM_VEC(struct uvm__resident) residents;
@@ -181,7 +182,7 @@ struct uvm__device {
   uint32_t *walk_hash; /* newest walk of a page + 1 */
   struct uvm_raw_fault *ring;
   uint64_t put, get; /* entries ever put and freed */
-  bool armed, interrupting;
+  bool armed, interrupting, woken;       /* woken: an interrupt has been sent before */
   bool refused; /* the warp just run found no room for a fault */
   uvm_ns quiet_since, stall_since;
   /* access counters */

@@ -32,6 +32,14 @@ static bool untouched(const struct uvm_engine *x, const struct uvm_plan *p) {
   return uvm_mask_empty(&populated);
 }
 
+/* Pages taken from the CPU. */
+static uint64_t unmapped(const struct uvm_plan *p) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (p->steps.v[i].kind == UVM_S_UNMAP && !p->steps.v[i].proc) n += (uint64_t)uvm_mask_count(&p->steps.v[i].pages);
+  return n;
+}
+
 /* Before the first step. */
 static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   const struct uvm_costs *c = &x->machine->costs;
@@ -42,7 +50,7 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   case UVM_X_COUNTER: return c->counter_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
   case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
   case UVM_X_EVICT: return c->evict_ns;
-  case UVM_X_PREFETCH:
+  case UVM_X_PREFETCH: return pages && !p->behind ? c->prefetch_ns + unmapped(p) * c->prefetch_unmap_page_ns : 0;
   case UVM_X_ADVISE:
   case UVM_X_UNPIN:
   case UVM_X_COPY: break;

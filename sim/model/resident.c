@@ -44,6 +44,6 @@ bool uvm__resident_end(struct uvm_engine *x, const struct uvm__device *d, const 
     }
   }
   uint64_t latency = steps * k->step_ns, moving = k->has_ns ? 0 : (uint64_t)(ps / 1000);
-  *end = x->now + (latency > moving ? latency : moving);
+  *end = d->start + (latency > moving ? latency : moving);
   return true;
 }

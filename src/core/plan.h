@@ -29,6 +29,7 @@ struct uvm_plan {
   uint8_t context;                              /* enum uvm_context */
   uvm_proc proc;                                /* who asked */
   struct uvm_block *block;                      /* of the service; of an eviction the first */
+  bool behind;                                  /* PREFETCH: the driver's own work hides behind the copies of the call's block before */
   uint32_t faults;                              /* distinct faulted pages served */
   uvm_backing_id backing;                       /* EVICT: the one leaving */
   UVM_VEC(struct uvm_step) steps;

@@ -96,7 +96,8 @@ struct nv_service {
   struct uvm_block *block; /* valid from locate until the next wait, and while RUNNING */
   enum nv_phase phase;
   bool again; /* decided before: an eviction came between. Counted and told then */
-  bool idle;  /* the last one ended without a plan */
+  bool idle;   /* the last one ended without a plan */
+  bool behind; /* its plans follow those of a block before, of one call */
   struct nv_decision d;
   struct uvm_plan plan;
 };

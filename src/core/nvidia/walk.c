@@ -63,6 +63,7 @@ static void step(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
       if (w->at >= w->call.offset + w->call.bytes) break;
       if (!uvm__nv_service_step(c, &w->service, now)) return;
       w->at = uvm__nv_block_end(w->service.block);
+      w->service.behind |= !w->service.idle;
       if (!w->service.idle || !w->charge_idle || w->pass) continue;
       uvm__nv_sleep(c, t, step, now + c->hw.price(c->hw.ctx, UVM_W_SKIP, w->call.proc, 1));
       return;
