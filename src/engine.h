@@ -6,7 +6,7 @@
 #include "machine/machine.h"
 #include "trace.h"
 
-enum uvm_capability { UVM_CAN_ACCESS = 1, UVM_CAN_COUNTERS = 2, UVM_CAN_FAULTS = 4, UVM_CAN_PREFETCH = 8, UVM_CAN_ADVISE = 16 };
+enum uvm_capability { UVM_CAN_ACCESS = 1, UVM_CAN_COUNTERS = 2 };   /* what policies may need */
 enum uvm_engine_event_kind {
   UVM_N_FEED,          /* the host thread wants the next trace record */
   UVM_N_END,           /* the trace ended and everything is done */
@@ -22,7 +22,7 @@ struct uvm_engine_event {
   struct uvm_alloc *alloc;                      /* FREEING: free it after the driver is told */
   struct uvm_driver_task *task;                 /* WAKE */
 };
-struct uvm_engine_config { struct uvm_core *core; struct uvm_machine *machine; uint64_t seed; const char *trace; };   /* trace: its name, for messages */
+struct uvm_engine_config { struct uvm_core *core; struct uvm_machine *machine; const char *trace; };   /* trace: its name, for messages */
 struct uvm_engine;
 struct uvm_engine_ops {
   const char *name, *help;

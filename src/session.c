@@ -283,7 +283,7 @@ static int check_needs(struct session *s) {
 
 static int start(struct session *s) {
   struct uvm_core *c = &s->core;
-  struct uvm_engine_config ec = {.core = c, .machine = s->machine, .seed = s->config->seed, .trace = s->config->trace};
+  struct uvm_engine_config ec = {.core = c, .machine = s->machine, .trace = s->config->trace};
   int rc = s->ops->open(&ec, &s->engine, s->error);
   if (rc) return rc;
   s->ops->hw(s->engine, &c->hw);

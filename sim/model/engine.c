@@ -77,7 +77,7 @@ static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out
   x->machine = c->machine;
   x->trace = c->trace;
   x->host.last_gpu = c->machine->nprocs > 1;
-  for (uvm_proc p = 0; p < c->machine->nprocs; p++) x->devices[p] = uvm__device_create(c->machine, p, c->seed);
+  for (uvm_proc p = 0; p < c->machine->nprocs; p++) x->devices[p] = uvm__device_create(c->machine, p, c->core->seed);
   x->host.state = UVM__PAUSING;
   uvm__at(x, 0, UVM__HOST, 0, 0);
   *out = x;
@@ -99,7 +99,7 @@ static uvm_ns now(const struct uvm_engine *x) { return x->now; }
 const struct uvm_engine_ops uvm_engine_model = {
     .name = "model",
     .help = "virtual time: an event queue with SMs, warps, faults, copy engines and links",
-    .capabilities = UVM_CAN_ACCESS | UVM_CAN_COUNTERS | UVM_CAN_FAULTS | UVM_CAN_PREFETCH | UVM_CAN_ADVISE,
+    .capabilities = UVM_CAN_ACCESS | UVM_CAN_COUNTERS,
     .open = open_model,
     .hw = uvm__hw,
     .feed = feed,

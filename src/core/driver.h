@@ -22,6 +22,8 @@ struct uvm_raw_fault {                          /* one entry of a GPU's fault ri
   uvm_ns time;                                  /* arrival */
   int64_t line;                                 /* of the trace record, 0 unknown */
 };
+/* Raw entries merged into a fault, as struct uvm_fault counts them. */
+static inline uint16_t uvm_merged(uint32_t entries) { return entries < UINT16_MAX ? (uint16_t)entries : UINT16_MAX; }
 struct uvm_cpu_fault {
   struct uvm_alloc *alloc;
   uint64_t offset;
@@ -111,7 +113,13 @@ struct uvm_core {
 };
 void uvm_observe(const struct uvm_core *c, const struct uvm_event *e);
 
-/* Common to all drivers (service.c). run: checks the plan, begins it, has it executed and returns its end (UVM_NEVER after a
+/* Common to all drivers (service.c).
+ *
+ * The name of a why number: the placing part's if it has one, else the driver's; NULL none. */
+const char *uvm_rule_name(const struct uvm_core *c, uint8_t why);
+/* The range takes the value that the call gives it; a driver's own kinds of advice change nothing here. */
+void uvm_range_advise(struct uvm_range *r, const struct uvm_call *call);
+/* run: checks the plan, begins it, has it executed and returns its end (UVM_NEVER after a
  * refused plan: hw.fail was called). finish, called at that time: commits, tells the policies and the observers. */
 uvm_ns uvm_plan_run(struct uvm_core *c, struct uvm_plan *p, uvm_ns now);
 void uvm_plan_finish(struct uvm_core *c, struct uvm_plan *p, uvm_ns now);

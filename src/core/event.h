@@ -5,10 +5,10 @@
 
 enum uvm_event_kind {
   UVM_E_TRANSFER,      /* one copy: src, dst nodes; bytes; cause; offset */
-  UVM_E_GPU_BATCH,     /* one fault batch: proc; offset of its lowest page; value faults merged there; dur until the replay;
-                          pages2 distinct pages, raw entries */
-  UVM_E_GPU_FAULT,     /* one distinct (page, batch): proc; offset; value raw entries merged; access; why, hint: what was decided */
-  UVM_E_CPU_FAULT,     /* one CPU fault: offset; access; why; dur the thread's stall (0 in the recorded form) */
+  UVM_E_GPU_BATCH,     /* one fault batch: proc; offset of its lowest page; value raw entries merged there; dur until the replay;
+                          distinct pages, raw entries of the whole batch */
+  UVM_E_GPU_FAULT,     /* one distinct (page, batch): proc; offset; value raw entries merged; access; why, hint: what was decided; spurious */
+  UVM_E_CPU_FAULT,     /* one CPU fault: offset; access; why; dur where the driver tells it (nvidia: 0, as its tools record it) */
   UVM_E_POPULATE,      /* first touch: dst; mask */
   UVM_E_DUPLICATE,     /* told beside its TRANSFER: src, dst; mask */
   UVM_E_COLLAPSE,      /* src: copies dropped; mask */

@@ -80,6 +80,18 @@ static void map(const struct uvm_space *s, struct uvm_block *b, const struct uvm
   if (top >= UVM_MAP_WRITE) uvm_mask_or(uvm_block_dirty(s, b), m);
 }
 
+#ifndef NDEBUG
+static bool nowhere(const struct uvm_space *s, const struct uvm_block *b, const uvm_mask *m) {
+  uvm_mask populated = uvm_block_populated(s, b);
+  return !uvm_mask_meets(m, &populated);
+}
+
+/* The pages are where the step takes them from, and not yet where it puts them. */
+static bool can_arrive(const struct uvm_space *s, const struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {
+  return uvm_mask_subset(m, uvm_block_resident(s, b, st->src)) && !uvm_mask_meets(m, uvm_block_resident(s, b, st->dst));
+}
+#endif
+
 /* A page that was copied on somebody's guess has to prove itself. */
 static void arrived(const struct uvm_space *s, struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {
   became_resident(s, b, st->dst, m);
@@ -89,20 +101,24 @@ static void arrived(const struct uvm_space *s, struct uvm_block *b, const struct
 void uvm__step_apply(const struct uvm_space *s, struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {
   switch ((enum uvm_step_kind)st->kind) {
   case UVM_S_POPULATE:
+    assert(nowhere(s, b, m));
     became_resident(s, b, st->dst, m);
     uvm_mask_or(uvm_block_dirty(s, b), m);
     break;
   case UVM_S_MIGRATE:
   case UVM_S_EVICT:
+    assert(can_arrive(s, b, st, m));
     left(s, b, st->src, m, st->kind == UVM_S_EVICT);
     arrived(s, b, st, m);
     uvm_mask_andnot(uvm_block_dirty(s, b), m);
     break;
   case UVM_S_DUPLICATE:
+    assert(can_arrive(s, b, st, m));
     arrived(s, b, st, m);
     *uvm_block_duplicated(s, b) = uvm__held_twice(s, b);
     break;
   case UVM_S_COLLAPSE:
+    assert(uvm_mask_subset(m, uvm_block_resident(s, b, st->src)) && uvm_mask_subset(m, uvm_block_duplicated(s, b)));
     left(s, b, st->src, m, st->cause == UVM_C_EVICTION);
     *uvm_block_duplicated(s, b) = uvm__held_twice(s, b);
     break;
@@ -119,6 +135,7 @@ void uvm_plan_hold(struct uvm_plan *p, uvm_ns end) {
 }
 
 void uvm_plan_begin(struct uvm_space *s, struct uvm_plan *p, uvm_ns now, uvm_ns end) {
+  for (size_t i = 0; i < p->steps.n; i++) assert(!p->steps.v[i].block->busy_until);
   p->begin = now;
   uvm_plan_hold(p, end);
   for (size_t i = 0; i < p->steps.n; i++) {

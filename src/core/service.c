@@ -20,6 +20,20 @@ uvm_ns uvm_plan_run(struct uvm_core *c, struct uvm_plan *p, uvm_ns now) {
   return end;
 }
 
+void uvm_range_advise(struct uvm_range *r, const struct uvm_call *call) {
+  struct uvm_range_info *i = &r->info;
+  switch (call->advice) {
+  case UVM_ADV_SET_READ_MOSTLY: i->read_mostly = 1, r->no_duplication = false; break;
+  case UVM_ADV_UNSET_READ_MOSTLY: i->read_mostly = 0, r->no_duplication = true; break;
+  case UVM_ADV_SET_PREFERRED: i->preferred = call->node; break;
+  case UVM_ADV_UNSET_PREFERRED: i->preferred = UVM_NONE; break;
+  case UVM_ADV_SET_ACCESSED_BY: i->accessed_by |= 1u << call->proc; break;
+  case UVM_ADV_UNSET_ACCESSED_BY: i->accessed_by &= ~(1u << call->proc); break;
+  case UVM_ADV_SET_COARSE_GRAIN:
+  case UVM_ADV_UNSET_COARSE_GRAIN: break;
+  }
+}
+
 /* -- one step -- */
 
 static const char *name_in(const char *const *names, uint8_t i) {
@@ -28,7 +42,7 @@ static const char *name_in(const char *const *names, uint8_t i) {
   return NULL;
 }
 
-static const char *rule_of(const struct uvm_core *c, uint8_t why) {
+const char *uvm_rule_name(const struct uvm_core *c, uint8_t why) {
   const char *name = uvm_host_places(c->host) ? uvm_host_why(c->host, why) : NULL;
   return name ? name : name_in(c->driver->why, why);
 }
@@ -40,7 +54,7 @@ static struct uvm_event event_of(const struct uvm_core *c, const struct uvm_step
       .cause = st->cause,
       .access = st->access,
       .why = st->why,
-      .rule = rule_of(c, st->why),
+      .rule = uvm_rule_name(c, st->why),
       .proc = st->proc,
       .src = st->src,
       .dst = st->dst,

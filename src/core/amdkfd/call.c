@@ -81,21 +81,6 @@ void uvm__kfd_prefetch(struct uvm_core *c, const struct uvm_call *call, uvm_ns n
 
 /* -- advice: never moves a page -- */
 
-/* What policies see. */
-static void advise_info(struct uvm_range_info *i, const struct uvm_call *k) {
-  uint32_t bit = 1u << k->proc;
-  switch (k->advice) {
-  case UVM_ADV_SET_READ_MOSTLY: i->read_mostly = 1; break;
-  case UVM_ADV_UNSET_READ_MOSTLY: i->read_mostly = 0; break;
-  case UVM_ADV_SET_PREFERRED: i->preferred = k->node; break;
-  case UVM_ADV_UNSET_PREFERRED: i->preferred = UVM_NONE; break;
-  case UVM_ADV_SET_ACCESSED_BY: i->accessed_by |= bit; break;
-  case UVM_ADV_UNSET_ACCESSED_BY: i->accessed_by &= ~bit; break;
-  case UVM_ADV_SET_COARSE_GRAIN:
-  case UVM_ADV_UNSET_COARSE_GRAIN: break;
-  }
-}
-
 /* Access and access in place exclude each other. The CPU's accessed-by is its host-access flag, which it has. */
 static void advise_range(const struct uvm_space *s, struct kfd_prange *r, const struct uvm_call *k) {
   uint32_t bit = k->proc ? 1u << k->proc : 0;
@@ -132,7 +117,7 @@ static void advise_locked(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns 
   uint64_t first = uvm__kfd_offset(k->alloc, s.first), bytes = (s.last - s.first + 1) * UVM_PAGE;
   size_t n, at = uvm_space_split(c->space, k->alloc, first, bytes, &n);
   for (size_t i = at; i < at + n; i++) {
-    advise_info(&k->alloc->ranges.v[i]->info, k);
+    uvm_range_advise(k->alloc->ranges.v[i], k); /* what policies see */
     uvm_tell(c->host,
              &(struct uvm_told){.kind = UVM_T_ADVISED, .range = k->alloc->ranges.v[i]->id, .proc = k->proc, .begin = now, .end = now}, now);
   }

@@ -64,11 +64,10 @@ static void smi_fault(struct uvm_core *c, const struct uvm_driver_task *t, enum 
 /* One fault is a batch of its own. */
 static void tell_served(struct uvm_core *c, const struct uvm_driver_task *t, uvm_ns now) {
   const struct kfd_fault *f = &gpu_of(c, t)->faults.v[gpu_of(c, t)->at];
-  const char *rule = uvm_host_places(c->host) ? uvm_host_why(c->host, t->why) : c->driver->why[t->why];
   struct uvm_event e = {.kind = UVM_E_GPU_FAULT,
                         .access = f->access,
                         .why = t->why,
-                        .rule = rule,
+                        .rule = uvm_rule_name(c, t->why),
                         .proc = t->proc,
                         .src = UVM_NONE,
                         .dst = UVM_NONE,
@@ -141,7 +140,7 @@ static bool ask_place(struct uvm_core *c, struct uvm_driver_task *t, const struc
   struct uvm_block *b = uvm_block_get(c->space, f->raw.alloc, f->raw.offset);
   struct uvm_fault ask = {.block = b->id,
                           .page = (uint16_t)uvm_page_of(f->raw.alloc, f->raw.offset),
-                          .merged = (uint16_t)(f->merged < UINT16_MAX ? f->merged : UINT16_MAX),
+                          .merged = uvm_merged(f->merged),
                           .proc = t->proc,
                           .access = f->access,
                           .access_mask = f->access_mask};

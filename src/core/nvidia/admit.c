@@ -1,11 +1,5 @@
 /* One page that a processor asks for, and the pages that come along with it. */
 #include "core/nvidia/nvidia.h"
-#include <assert.h>
-
-static const char *rule_name(const struct uvm_core *c, uint8_t why) {
-  const char *name = uvm_host_places(c->host) ? uvm_host_why(c->host, why) : NULL;
-  return name ? name : c->driver->why[why];
-}
 
 /* A placing policy's answer in the driver's terms. REMOTE leaves the page where it is, or puts it where a copy is closest. */
 static bool ask_policy(struct uvm_core *c, const struct nv_service *v, const struct uvm_fault *f, const struct uvm_thrash *hint, uvm_ns now,
@@ -51,7 +45,7 @@ struct nv_verdict uvm__nv_admit(struct uvm_core *c, struct nv_service *v, const 
   uvm__nv_decide_page(v, f->page, place.node, level, place.why);
   uvm_mask_add(&v->d.faulted, f->page);
   if (place.duplicate) uvm_mask_add(&v->d.duplicate, f->page);
-  return (struct nv_verdict){.outcome = NV_SERVED, .why = place.why, .hint = hint.hint, .rule = rule_name(c, place.why)};
+  return (struct nv_verdict){.outcome = NV_SERVED, .why = place.why, .hint = hint.hint, .rule = uvm_rule_name(c, place.why)};
 }
 
 bool uvm__nv_prefetch(struct uvm_core *c, struct nv_service *v, uvm_ns now) {

@@ -19,20 +19,6 @@ static bool differs(const struct uvm_range *r, const struct uvm_call *call) {
   return false;
 }
 
-static void set_value(struct uvm_range *r, const struct uvm_call *call) {
-  struct uvm_range_info *i = &r->info;
-  switch (call->advice) {
-  case UVM_ADV_SET_READ_MOSTLY: i->read_mostly = 1, r->no_duplication = false; break;
-  case UVM_ADV_UNSET_READ_MOSTLY: i->read_mostly = 0, r->no_duplication = true; break;
-  case UVM_ADV_SET_PREFERRED: i->preferred = call->node; break;
-  case UVM_ADV_UNSET_PREFERRED: i->preferred = UVM_NONE; break;
-  case UVM_ADV_SET_ACCESSED_BY: i->accessed_by |= 1u << call->proc; break;
-  case UVM_ADV_UNSET_ACCESSED_BY: i->accessed_by &= ~(1u << call->proc); break;
-  case UVM_ADV_SET_COARSE_GRAIN:
-  case UVM_ADV_UNSET_COARSE_GRAIN: break;
-  }
-}
-
 /* What the call changes of the range at `from`: [from, *to). */
 static struct uvm_range *part(const struct nv_walk *w, uint64_t from, uint64_t *to) {
   struct uvm_range *r = uvm_alloc_range(w->call.alloc, from);
@@ -65,7 +51,7 @@ static void set_ranges(struct uvm_core *c, const struct nv_walk *w, uvm_ns now) 
     if (!differs(part(w, from, &to), &w->call)) continue;
     size_t n;
     size_t at = uvm_space_split(c->space, a, from, to - from, &n);
-    set_value(a->ranges.v[at], &w->call);
+    uvm_range_advise(a->ranges.v[at], &w->call);
     struct uvm_told t = {.kind = UVM_T_ADVISED,
                          .range = a->ranges.v[at]->id,
                          .proc = w->call.proc,

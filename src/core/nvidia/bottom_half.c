@@ -151,7 +151,7 @@ static bool decide(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
     const struct nv_entry *e = &g->batch.entries.v[i];
     struct uvm_fault f = {.block = v->block->id,
                           .page = (uint16_t)uvm_page_of(e->alloc, e->offset),
-                          .merged = (uint16_t)e->merged,
+                          .merged = uvm_merged(e->merged),
                           .proc = g->proc,
                           .access = e->access,
                           .access_mask = e->access_mask};
