@@ -6,10 +6,11 @@
 #   make deps | conformance | bench | asan | memcheck | fuzz | lint | format | install | clean
 #   make test T=space CASE='evict*'     one test program, one case
 #
-# VARIANT=release (default), debug (all invariants checked), asan (debug with ASan and UBSan) picks the build folder.
+# VARIANT=release (default), debug (all invariants checked), asan (debug with ASan and UBSan) picks the build folder; BUILD=FOLDER names
+# another one for the program (CC=clang BUILD=build-clang); tests use build/. V=1 shows the commands, DEPS=skip installs nothing.
 
 VARIANT ?= release
-BUILD   ?= build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
+BUILD   := build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
 PREFIX  ?= /usr/local
 CC      ?= cc
 
@@ -36,12 +37,18 @@ UNIT    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*.
 TOOLS   := $(BUILD)/tests/conformance/conformance $(BUILD)/tests/bench/bench
 objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
 
-.PHONY: all demo test deps conformance bench asan memcheck fuzz lint format install clean unit
+# One line a step, unless V=1.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(V),,-s)
+CC_LINE = $(if $(V),,@echo "  CC    $@";)
+LD_LINE = $(if $(V),,@echo "  LINK  $@";)
+
+.PHONY: all demo test deps conformance bench asan memcheck fuzz lint format install clean unit needs-clang needs-own-build
 all: $(BIN)
+	@:
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(CC_LINE)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # Profiles become string literals, so the program works from any directory.
 $(BUILD)/gen/machines.c: $(PROFILES) Makefile
@@ -50,19 +57,19 @@ $(BUILD)/gen/machines.c: $(PROFILES) Makefile
 	   for f in $(PROFILES); do printf '  {"%s",\n' "$$(basename $$f .ini)"; \
 	     sed -e 's/\\/\\\\/g; s/"/\\"/g; s/^/   "/; s/$$/\\n"/' $$f; echo '  },'; done; echo '  {0, 0}};'; } > $@
 $(BUILD)/gen/machines.o: $(BUILD)/gen/machines.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(CC_LINE)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@$(AR) rcs $@ $^
 $(BIN): $(BUILD)/src/cli/main.o $(LIB)
-	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -rdynamic -o $@
+	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -rdynamic -o $@
 $(UNIT): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
-	$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 $(BUILD)/tests/conformance/conformance: $(call objects,tests/conformance) $(LIB)
-	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
+	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 $(BUILD)/tests/bench/bench: $(call objects,tests/bench) $(LIB)
-	$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
+	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 
 unit: $(UNIT)
 
@@ -70,47 +77,55 @@ unit: $(UNIT)
 deps:
 	@[ "$(DEPS)" = skip ] || tools/deps.sh
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@$(SUBMAKE) all
 	@tests/demo.sh $(BUILD)/uvmsim
 
 # The quick suite. T=NAME runs one test program (build/.../tests/*/NAME), CASE='glob' one case of it.
 ifdef T
-test: deps
-	@$(MAKE) --no-print-directory VARIANT=debug $(filter %/$(T),$(patsubst $(BUILD)/%,build/debug/%,$(UNIT)))
-	@CASE='$(CASE)' $(filter %/$(T),$(patsubst $(BUILD)/%,build/debug/%,$(UNIT)))
+ONE := $(filter %/$(T),$(patsubst $(BUILD)/%,build/debug/%,$(UNIT)))
+test: needs-own-build deps
+	@[ -n "$(ONE)" ] || { echo "no test program is named $(T); there are: $(notdir $(UNIT))" >&2; exit 2; }
+	@$(SUBMAKE) VARIANT=debug $(ONE)
+	@CASE='$(CASE)' $(ONE)
 else
-test: deps
-	@$(MAKE) --no-print-directory all $(TOOLS)
-	@$(MAKE) --no-print-directory VARIANT=asan all unit build/asan/tests/conformance/conformance
-	@$(MAKE) --no-print-directory VARIANT=debug unit
+test: needs-own-build deps
+	@$(SUBMAKE) all $(TOOLS)
+	@$(SUBMAKE) VARIANT=asan all unit build/asan/tests/conformance/conformance
+	@$(SUBMAKE) VARIANT=debug unit
 	@tests/suite.sh | tests/run.sh
 endif
+needs-own-build:
+	@case '$(origin BUILD)' in file) ;; *) echo "tests are built in build/, a folder for each variant: leave BUILD out" >&2; exit 2 ;; esac
 conformance: deps
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/conformance/conformance
+	@$(SUBMAKE) all $(BUILD)/tests/conformance/conformance
 	@$(BUILD)/tests/conformance/conformance traces/recorded/h200
 bench: deps
-	@$(MAKE) --no-print-directory all $(TOOLS)
+	@$(SUBMAKE) all $(TOOLS)
 	@$(BUILD)/tests/bench/bench
-asan: deps
-	@$(MAKE) --no-print-directory VARIANT=asan all unit build/asan/tests/conformance/conformance
+asan: needs-own-build deps
+	@$(SUBMAKE) VARIANT=asan all unit build/asan/tests/conformance/conformance
 	@tests/suite.sh asan | tests/run.sh
-memcheck: deps
-	@$(MAKE) --no-print-directory VARIANT=debug unit
+memcheck: needs-own-build deps
+	@$(SUBMAKE) VARIANT=debug unit
 	@tests/suite.sh memcheck | tests/run.sh
 
 # Fuzzing needs clang. FUZZ_SECONDS a target; the corpus is kept in tests/fuzz/corpus.
 FUZZ_SECONDS ?= 60
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c
-	$(MAKE) --no-print-directory CC=clang VARIANT=fuzz build/fuzz/libuvmsim.a
-	clang $(CPPFLAGS) $(CFLAGS_COMMON) -O1 -fsanitize=fuzzer,address,undefined $< build/fuzz/libuvmsim.a $(LIBS) -o $@
-fuzz: $(FUZZERS)
+	@$(SUBMAKE) CC=clang VARIANT=fuzz build/fuzz/libuvmsim.a
+	$(LD_LINE)clang $(CPPFLAGS) $(CFLAGS_COMMON) -O1 -fsanitize=fuzzer,address,undefined $< build/fuzz/libuvmsim.a $(LIBS) -o $@
+needs-clang:
+	@command -v clang >/dev/null || { echo "fuzzing needs clang (Debian: apt-get install clang)" >&2; exit 2; }
+fuzz: needs-own-build needs-clang deps
+	@$(SUBMAKE) $(FUZZERS)
 	@for f in $(FUZZERS); do n=$$(basename $$f); mkdir -p build/corpus/$$n; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 build/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 
 lint:
 	@tests/lint/includes.sh && tests/lint/size.sh && echo "lint: clean"
 format:
+	@command -v clang-format >/dev/null || { echo "formatting needs clang-format (Debian: apt-get install clang-format)" >&2; exit 2; }
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 install: all
@@ -118,8 +133,10 @@ install: all
 	install -D -m 644 src/include/uvmsim/policy.h $(DESTDIR)$(PREFIX)/include/uvmsim/policy.h
 	install -D -m 644 docs/man/uvmsim.1 $(DESTDIR)$(PREFIX)/share/man/man1/uvmsim.1
 	install -D -m 644 completion/uvmsim.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/uvmsim
+	install -d $(DESTDIR)$(PREFIX)/share/doc/uvmsim
+	install -m 644 README.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/uvmsim
 
 clean:
-	rm -rf build
+	rm -rf build $(BUILD)
 
 -include $(LIB_OBJ:.o=.d) $(UNIT:=.d) $(patsubst %.o,%.d,$(call objects,tests/conformance) $(call objects,tests/bench)) $(BUILD)/src/cli/main.d

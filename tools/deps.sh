@@ -19,7 +19,10 @@ need=$(missing | tr '\n' ' ')
 [ -n "$need" ] || exit 0
 echo "installing: $need"
 as_root=
-[ "$(id -u)" -eq 0 ] || as_root=sudo
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "That takes root and there is no sudo; as root: apt-get install $need" >&2; exit 1; }
+  as_root=sudo
+fi
 export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update -qq
 # shellcheck disable=SC2086
