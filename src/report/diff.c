@@ -56,7 +56,7 @@ static int64_t parting_time(const struct uvm_diff_stream *s) {
 }
 
 void uvm_diff_make(struct uvm_diff *d, struct uvm_rows *a, struct uvm_rows *b, const char *a_name, const char *b_name) {
-  *d = (struct uvm_diff){.name = {a_name, b_name}, .first = -1};
+  *d = (struct uvm_diff){.name = {a_name, b_name}, .first = -1, .sim_ns = {UVM_NEVER, UVM_NEVER}};
   bool ours = is_ours(a) && is_ours(b);
   fill(d, 0, a);
   fill(d, 1, b);
@@ -76,31 +76,77 @@ void uvm_diff_free(struct uvm_diff *d) {
 
 /* -- printing -- */
 
-static void row_cells(struct uvm_table *t, const struct uvm_diff_stream *s, int side, size_t i) {
-  if (i >= s->side[side].n) {
-    uvm_table_cell(t, "%s", i == s->side[side].n ? "(end)" : "");
-    uvm_table_cell(t, "%s", "");
+/* What the row's flags say, in words. */
+static const char *detail(const struct uvm_row *r) {
+  static const char *const causes[] = {"", "asked for", "fault", "prefetcher", "eviction", "access counters", "thrashing", "policy"},
+                           *const accesses[] = {"prefetch", "read", "write", "atomic"}, *const remote[] = {"",          "coherence",
+                                                                                                           "thrashing", "policy",
+                                                                                                           "",          "eviction"};
+  switch ((enum uvm_row_kind)r->kind) {
+  case UVM_ROW_H2D:
+  case UVM_ROW_D2H:
+  case UVM_ROW_D2D:
+  case UVM_ROW_POPULATE:
+  case UVM_ROW_EVICT: return r->flags < 8 ? causes[r->flags] : "?";
+  case UVM_ROW_GPU_FAULT:
+  case UVM_ROW_CPU_FAULT:
+  case UVM_ROW_FAULT: return r->flags < 4 ? accesses[r->flags] : "?";
+  case UVM_ROW_REMOTE_MAP: return r->flags < 6 ? remote[r->flags] : "?";
+  default: return "";
+  }
+}
+
+static bool has_bytes(enum uvm_row_kind k) {
+  return k == UVM_ROW_H2D || k == UVM_ROW_D2H || k == UVM_ROW_D2D || k == UVM_ROW_POPULATE || k == UVM_ROW_EVICT;
+}
+
+static void print_row(struct uvm_table *t, const struct uvm_diff_stream *s, const char *side_name, int side, size_t i) {
+  if (i > s->side[side].n) return;
+  uvm_table_cell(t, "%s", i == s->first ? ">" : "");
+  uvm_table_cell(t, "%zu", i);
+  uvm_table_cell(t, "%s", side_name);
+  if (i == s->side[side].n) {
+    uvm_table_cell(t, "%s", ""), uvm_table_cell(t, "(end)");
+    for (int k = 0; k < 4; k++) uvm_table_cell(t, "%s", "");
     return;
   }
   const struct uvm_row *r = s->side[side].v[i];
-  uvm_table_cell(t, "%s alloc %lld offset %llu value %llu flags 0x%llx", uvm_row_names[r->kind], (long long)r->alloc,
-                 (unsigned long long)r->offset, (unsigned long long)r->value, (unsigned long long)r->flags);
   uvm_table_cell(t, "%lld", (long long)r->t);
+  uvm_table_cell(t, "%s", uvm_row_names[r->kind]);
+  uvm_table_cell(t, "%lld", (long long)r->alloc);
+  uvm_table_cell(t, "%llu", (unsigned long long)r->offset);
+  if (has_bytes(r->kind))
+    uvm_table_cell(t, "%llu", (unsigned long long)r->value);
+  else
+    uvm_table_cell(t, "%s", "");
+  uvm_table_cell(t, "%s", detail(r));
 }
 
+/* Rows that agree stand there once, with the first side's time. */
 static void print_context(const struct uvm_diff *d, const struct uvm_diff_stream *s, FILE *f) {
   enum { AROUND = 3 };
-  const char *header[] = {"", "#", d->name[0], "t (ns)", d->name[1], "t (ns)"};
+  static const char *const header[] = {"", "#", "side", "t (ns)", "what", "alloc", "offset", "bytes", "why"};
   struct uvm_table t;
-  uvm_table_init(&t, "lrlrlr", header);
+  uvm_table_init(&t, "lrlrlrrrl", header);
   size_t from = s->first > AROUND ? s->first - AROUND : 0;
   for (size_t i = from; i <= s->first + AROUND && (i <= s->side[0].n || i <= s->side[1].n); i++) {
-    uvm_table_cell(&t, "%s", i == s->first ? ">" : "");
-    uvm_table_cell(&t, "%zu", i);
-    row_cells(&t, s, 0, i);
-    row_cells(&t, s, 1, i);
+    if (i < s->first) {
+      print_row(&t, s, "both", 0, i);
+      continue;
+    }
+    for (int side = 0; side < 2; side++) print_row(&t, s, d->name[side], side, i);
   }
   uvm_table_print(&t, f);
+}
+
+static void print_times(struct uvm_table *t, const struct uvm_diff *d) {
+  if (d->sim_ns[0] == UVM_NEVER && d->sim_ns[1] == UVM_NEVER) return;
+  uvm_table_cell(t, "virtual time");
+  for (int side = 0; side < 2; side++) {
+    char ns[24];
+    uvm_table_cell(t, "%s", d->sim_ns[side] == UVM_NEVER ? "-" : uvm_ns_text(d->sim_ns[side], ns));
+  }
+  uvm_table_cell(t, "%s", "");
 }
 
 void uvm_diff_print(const struct uvm_diff *d, FILE *f) {
@@ -118,12 +164,13 @@ void uvm_diff_print(const struct uvm_diff *d, FILE *f) {
     else
       uvm_table_cell(&t, "%zu", s->first);
   }
+  print_times(&t, d);
   uvm_table_print(&t, f);
   if (d->first < 0) {
     fputs("\nno decision differs\n", f);
     return;
   }
-  fprintf(f, "\nthe first decision in which they part: %s, number %zu\n", d->stream[d->first].name, d->stream[d->first].first);
+  fprintf(f, "\nthe first decision in which they part: %s, row %zu (from 0)\n", d->stream[d->first].name, d->stream[d->first].first);
   print_context(d, &d->stream[d->first], f);
 }
 
@@ -147,6 +194,8 @@ int uvm_diff_json(const struct uvm_diff *d, const char *path, struct uvm_error *
   uvm_json_u64(o, "schema", 1);
   uvm_json_text(o, "a", d->name[0]);
   uvm_json_text(o, "b", d->name[1]);
+  uvm_json_u64(o, "a_sim_ns", d->sim_ns[0]); /* UVM_NEVER is null */
+  uvm_json_u64(o, "b_sim_ns", d->sim_ns[1]);
   cJSON_AddBoolToObject(o, "same", d->first < 0);
   uvm_json_text(o, "first", d->first < 0 ? NULL : d->stream[d->first].name);
   cJSON *list = uvm_json_list(o, "streams");

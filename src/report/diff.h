@@ -16,7 +16,8 @@ struct uvm_diff_stream {
 struct uvm_diff {
   const char *name[2];
   struct uvm_diff_stream stream[UVM_DIFF_STREAMS];
-  int first; /* the stream that parts first; -1: none does */
+  int first;        /* the stream that parts first; -1: none does */
+  uvm_ns sim_ns[2]; /* how long each side took, for the reader; UVM_NEVER: unknown */
 };
 /* Both sides are sorted here; they must outlive the diff. */
 void uvm_diff_make(struct uvm_diff *d, struct uvm_rows *a, struct uvm_rows *b, const char *a_name, const char *b_name);

@@ -44,12 +44,15 @@ static const char *receiver(const struct uvm_metrics *m, const struct uvm_alloc_
 /* Stalls are summed over processors that overlap, so they are compared with the run's time only as an order of size. */
 static void tell_faults(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = WORST(s, h2d_bytes);
+  const struct uvm_alloc_metrics *a = WORST(s, h2d_bytes), *most = WORST(s, gpu_faults);
   char size[24], ns[24], n[32];
   double stalled = share(c->fault_stall_ns, s->run->sim_ns);
   if (!c->fault_batches) return;
   say(t, "GPUs waited %s for page faults, %.0f %% of the run, in %s batches.", uvm_ns_text(c->fault_stall_ns, ns), stalled,
       uvm_count_text(c->fault_batches, n));
+  if (most && s->metrics->allocs.n > 1 && most->c.gpu_faults > c->gpu_faults / 2)
+    say(t, " Of the faults %.0f %% were in %s%s.", share(most->c.gpu_faults, c->gpu_faults), most->label,
+        most->c.h2d_bytes ? "" : " (first touches: nothing is copied)");
   if (!a || stalled < 5 || a->c.thrashing_pages || c->evictions) return;
   say(t,
       " Prefetching %s (%s) before the kernel that needs it moves the same bytes in large copies, without these faults: put `prefetch "
@@ -59,11 +62,11 @@ static void tell_faults(const struct uvm_summary *s, struct text *t) {
 
 static void tell_eviction(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  char out[24], capacity[24], n[32];
+  char out[24], in[24], capacity[24], n[32];
   if (!c->evictions) return;
   say(t, "Memory was full: %s evictions moved %s out of %s of GPU memory", uvm_count_text(c->evictions, n),
       uvm_size_text(c->evicted_bytes, out), uvm_size_text(s->run->gpu_capacity, capacity));
-  if (c->h2d_bytes) say(t, ", %.0f %% of what had come in", share(c->evicted_bytes, c->h2d_bytes));
+  if (c->h2d_bytes) say(t, "; %s were copied in", uvm_size_text(c->h2d_bytes, in));
   say(t, ". Compare evictors (--evict), or give it more (--gpu-memory) to see what fitting would save.");
 }
 
@@ -95,7 +98,12 @@ static void tell_round_trips(const struct uvm_summary *s, struct text *t) {
   if (!a || !back || back < c->h2d_bytes / 10) return;
   say(t, "%s went to the CPU because it touched it or asked for it, most of it (%s) from %s.", uvm_size_text(back, size),
       uvm_size_text(a->c.d2h_bytes, out), a->label);
-  if (!gpu_writes(s->metrics, a) && a->c.h2d_bytes)
+  if (a->rewritten_bytes > a->c.d2h_bytes / 2)
+    say(t,
+        " The CPU writes there what the GPU had: call it back in large copies (`prefetch cpu %s 0 %" PRIu64
+        "` before the CPU writes), or let the CPU fill a pinned allocation and `memcpy` from it, so that nothing comes back.",
+        a->id, a->bytes);
+  else if (!gpu_writes(s->metrics, a) && a->c.h2d_bytes)
     say(t, " The GPU only reads it: `advise set_read_mostly`, once the CPU has filled it, lets both sides keep a copy.");
 }
 

@@ -123,6 +123,13 @@ static void learn_alloc(struct uvm_metrics *m, const struct uvm_event *e) {
   a->bytes = e->allocation->bytes;
 }
 
+/* What a CPU fault brings back is told after the fault. */
+static void count_rewritten(struct uvm_alloc_metrics *a, const struct uvm_places *p, const struct uvm_event *e) {
+  if (e->kind == UVM_E_CPU_FAULT) a->cpu_fault_writes = e->access >= UVM_A_WRITE;
+  if (e->kind != UVM_E_TRANSFER || uvm_places_direction(p, e->src, e->dst) != UVM_D2H) return;
+  if (a->cpu_fault_writes && (e->cause == UVM_C_FAULT || e->cause == UVM_C_PREFETCH)) a->rewritten_bytes += e->bytes;
+}
+
 /* -- sections -- */
 
 static void open_section(struct uvm_metrics *m, const struct uvm_event *e) {
@@ -163,4 +170,5 @@ void uvm_metrics_event(void *metrics, const struct uvm_event *e) {
   struct uvm_alloc_metrics *a = alloc_at(m, e->alloc);
   count(&a->c, &m->places, e);
   count_proc(a->procs, &m->places, e);
+  count_rewritten(a, &m->places, e);
 }

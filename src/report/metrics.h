@@ -14,18 +14,19 @@ enum uvm_unit { UVM_COUNT, UVM_BYTES, UVM_TIME };
 #define UVM_COUNTERS(X)                                                                                                                    \
   X(accesses, UVM_COUNT)                                                                                                                   \
   X(gpu_faults, UVM_COUNT)                                                                                                                 \
-  X(throttled_faults, UVM_COUNT) X(fault_batches, UVM_COUNT) X(cpu_faults, UVM_COUNT) X(h2d_bytes, UVM_BYTES) X(d2h_bytes, UVM_BYTES)      \
-      X(d2d_bytes, UVM_BYTES) X(h2d_copies, UVM_COUNT) X(d2h_copies, UVM_COUNT) X(prefetched_bytes, UVM_BYTES)                             \
-          X(prefetch_used_bytes, UVM_BYTES) X(duplicated_bytes, UVM_BYTES) X(revocations, UVM_COUNT) X(evictions, UVM_COUNT)               \
-              X(evicted_bytes, UVM_BYTES) X(remote_bytes, UVM_BYTES) X(remote_maps, UVM_COUNT) X(thrashing_pages, UVM_COUNT)               \
-                  X(throttles, UVM_COUNT) X(fault_stall_ns, UVM_TIME) X(cpu_stall_ns, UVM_TIME) X(link_wait_ns, UVM_TIME)                  \
-                      X(peak_gpu_bytes, UVM_BYTES)
+  X(throttled_faults, UVM_COUNT)                                                                                                           \
+  X(fault_batches, UVM_COUNT) X(cpu_faults, UVM_COUNT) X(h2d_bytes, UVM_BYTES) X(d2h_bytes, UVM_BYTES) X(d2d_bytes, UVM_BYTES)             \
+      X(h2d_copies, UVM_COUNT) X(d2h_copies, UVM_COUNT) X(prefetched_bytes, UVM_BYTES) X(prefetch_used_bytes, UVM_BYTES)                   \
+          X(duplicated_bytes, UVM_BYTES) X(revocations, UVM_COUNT) X(evictions, UVM_COUNT) X(evicted_bytes, UVM_BYTES)                     \
+              X(remote_bytes, UVM_BYTES) X(remote_maps, UVM_COUNT) X(thrashing_pages, UVM_COUNT) X(throttles, UVM_COUNT)                   \
+                  X(fault_stall_ns, UVM_TIME) X(cpu_stall_ns, UVM_TIME) X(link_wait_ns, UVM_TIME) X(peak_gpu_bytes, UVM_BYTES)
 /* Per processor: its own accesses and faults, and the bytes that came to and left its own memory. */
 #define UVM_PROC_COUNTERS(X)                                                                                                               \
   X(reads, UVM_COUNT)                                                                                                                      \
   X(writes, UVM_COUNT)                                                                                                                     \
-  X(atomics, UVM_COUNT) X(remote_bytes, UVM_BYTES) X(faults, UVM_COUNT) X(throttled_faults, UVM_COUNT) X(fault_batches, UVM_COUNT)         \
-      X(bytes_in, UVM_BYTES) X(bytes_out, UVM_BYTES) X(remote_maps, UVM_COUNT) X(throttles, UVM_COUNT) X(stall_ns, UVM_TIME)
+  X(atomics, UVM_COUNT)                                                                                                                    \
+  X(remote_bytes, UVM_BYTES) X(faults, UVM_COUNT) X(throttled_faults, UVM_COUNT) X(fault_batches, UVM_COUNT) X(bytes_in, UVM_BYTES)        \
+      X(bytes_out, UVM_BYTES) X(remote_maps, UVM_COUNT) X(throttles, UVM_COUNT) X(stall_ns, UVM_TIME)
 #define UVM_FIELD(key, unit) uint64_t key;
 struct uvm_counters {
   UVM_COUNTERS(UVM_FIELD)
@@ -58,6 +59,8 @@ struct uvm_alloc_metrics {
   uint64_t bytes;
   struct uvm_counters c;
   struct uvm_proc_counters *procs; /* [places.nprocs] */
+  bool cpu_fault_writes;           /* its last CPU fault */
+  uint64_t rewritten_bytes;        /* that came to the CPU with faults that write */
 };
 struct uvm_metrics {
   struct uvm_places places;

@@ -6,6 +6,7 @@
 struct uvm_table {
   const char *align;     /* one letter a column: l or r */
   UVM_VEC(char *) cells; /* row by row */
+  bool wrap;             /* the last column is prose: broken where a line ends */
 };
 /* header: the column titles, as many as align has letters; NULL: none. */
 void uvm_table_init(struct uvm_table *t, const char *align, const char *const *header);
@@ -13,7 +14,8 @@ void uvm_table_cell(struct uvm_table *t, const char *fmt, ...) __attribute__((fo
 /* Prints (two blanks between columns, no trailing blanks) and frees. */
 void uvm_table_print(struct uvm_table *t, FILE *f);
 
-/* Text broken at blanks to lines of 100 columns, the further ones indented; column: where the first begins. Ends the line. */
+/* Text broken at blanks to lines of 100 columns, or the terminal's when it has fewer, the further ones indented; column: where the
+ * first begins. Ends the line. */
 void uvm_wrap(FILE *f, const char *text, int indent, int column);
 const char *uvm_count_text(uint64_t n, char buf[static 32]); /* "1,234,567" */
 #endif

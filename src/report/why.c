@@ -6,9 +6,14 @@ void uvm_why_init(struct uvm_why *w, const struct uvm_places *places, const char
   *w = (struct uvm_why){.places = *places, .wanted = alloc, .page = page};
 }
 
-void uvm_why_free(struct uvm_why *w) {
+static void forget(struct uvm_why *w) {
   for (size_t i = 0; i < w->lines.n; i++) uvm_mem_free(w->lines.v[i].what);
   uvm_mem_free(w->lines.v), uvm_mem_free(w->label);
+  memset(&w->lines, 0, sizeof w->lines), w->label = NULL;
+}
+
+void uvm_why_free(struct uvm_why *w) {
+  forget(w);
   *w = (struct uvm_why){0};
 }
 
@@ -20,16 +25,17 @@ static const char *access_word(uint8_t access) {
 }
 
 static const char *cause_word(uint8_t cause) {
-  static const char *const words[] = {"no cause", "asked for",       "fault",     "prefetch with a fault",
-                                      "eviction", "access counters", "thrashing", "policy"};
+  static const char *const words[] = {"no cause", "asked for", "fault", "prefetcher", "eviction", "access counters", "thrashing", "policy"};
   return cause < 8 ? words[cause] : "?";
 }
 
 static char *mapping_text(const struct uvm_event *e, const char *proc) {
-  if (e->kind == UVM_E_MAP) return uvm_format("mapped for %s: %s", proc, access_word(e->access));
+  static const char *const allowed[] = {"nothing", "read", "read and write", "all access"};
+  const char *may = e->access < 4 ? allowed[e->access] : "?";
+  if (e->kind == UVM_E_MAP) return uvm_format("mapped for %s: %s", proc, may);
   const char *verb = e->kind == UVM_E_REVOKE ? "permission revoked" : "unmapped";
   if (e->access == UVM_A_PREFETCH) return uvm_format("%s: %s", verb, proc);
-  return uvm_format("%s: %s keeps %s", verb, proc, access_word(e->access));
+  return uvm_format("%s: %s keeps %s", verb, proc, may);
 }
 
 static char *fault_text(const struct uvm_event *e, const char *proc) {
@@ -54,14 +60,13 @@ static char *describe(const struct uvm_why *w, const struct uvm_event *e) {
   case UVM_E_GPU_FAULT: return fault_text(e, proc);
   case UVM_E_CPU_FAULT: return fault_text(e, uvm_places_proc(&w->places, 0));
   case UVM_E_POPULATE: return uvm_format("first touch: zeroed on %s", dst);
-  case UVM_E_TRANSFER:
-    return uvm_format("copied %s -> %s: %s, %s in one copy", src, dst, cause_word(e->cause), uvm_size_text(e->bytes, size));
+  case UVM_E_TRANSFER: return uvm_format("copied %s -> %s: %s, %s copy", src, dst, cause_word(e->cause), uvm_size_text(e->bytes, size));
   case UVM_E_DUPLICATE: return uvm_format("duplicated: both %s and %s keep it", src, dst);
   case UVM_E_COLLAPSE: return uvm_format("copy on %s dropped", src);
   case UVM_E_MAP:
   case UVM_E_UNMAP:
   case UVM_E_REVOKE: return mapping_text(e, proc);
-  case UVM_E_EVICT: return uvm_format("its backing was evicted from %s", src);
+  case UVM_E_EVICT: return uvm_format("its backing is evicted from %s", src);
   case UVM_E_THRASH: return uvm_copy_string("marked as thrashing");
   case UVM_E_THROTTLE: return uvm_format("%s held back: thrashing", proc);
   case UVM_E_REMOTE_MAP: return uvm_format("%s reaches it on %s: %s", proc, src, cause_word(e->cause));
@@ -87,12 +92,15 @@ static bool concerns(const struct uvm_why *w, const struct uvm_event *e) {
   return e->offset / UVM_PAGE <= w->page && (w->page == e->offset / UVM_PAGE || offset < e->offset + e->bytes);
 }
 
-/* An allocation is asked for by number, or by id: then the first one of that id. */
+/* An allocation is asked for by number, id or label: then the first one with that id, else with that label. */
 static void find(struct uvm_why *w, const struct uvm_event *e) {
   uint64_t number;
   bool by_number = uvm_parse_u64(w->wanted, UINT32_MAX, &number);
-  if (w->found || (by_number ? number != e->alloc : strcmp(e->allocation->id, w->wanted) != 0)) return;
-  w->found = true;
+  bool exact = by_number ? number == e->alloc : !strcmp(e->allocation->id, w->wanted);
+  bool label = !by_number && !w->found && !strcmp(e->allocation->label, w->wanted);
+  if ((w->found && !w->by_label) || (!exact && !label)) return;
+  forget(w);
+  w->found = true, w->by_label = !exact;
   w->alloc = e->alloc;
   w->bytes = e->allocation->bytes;
   w->label = uvm_copy_string(e->allocation->label);
@@ -127,6 +135,21 @@ static bool repeats(const struct uvm_why_line *a, const struct uvm_why_line *b) 
          !memcmp(a->mapped, b->mapped, sizeof a->mapped);
 }
 
+/* An eviction is told when it is over, after the copies that it made: its line goes before theirs, with the state of then. */
+static void insert_eviction(struct uvm_why *w, struct uvm_why_line l) {
+  size_t i = w->lines.n;
+  while (i && w->lines.v[i - 1].t > l.t) i--;
+  if (i < w->lines.n) {
+    struct uvm_why_line none = {0};
+    const struct uvm_why_line *before = i ? &w->lines.v[i - 1] : &none;
+    l.resident = before->resident;
+    memcpy(l.mapped, before->mapped, sizeof l.mapped);
+  }
+  UVM_PUSH(&w->lines) = l;
+  for (size_t k = w->lines.n - 1; k > i; k--) w->lines.v[k] = w->lines.v[k - 1];
+  w->lines.v[i] = l;
+}
+
 void uvm_why_event(void *why, const struct uvm_event *e) {
   struct uvm_why *w = why;
   if (e->kind == UVM_E_ALLOC) find(w, e);
@@ -136,6 +159,10 @@ void uvm_why_event(void *why, const struct uvm_event *e) {
   struct uvm_why_line l = w->lines.n ? w->lines.v[w->lines.n - 1] : (struct uvm_why_line){0};
   l.t = l.last = e->t, l.dur = e->dur, l.what = what, l.rule = e->rule, l.line = e->line, l.times = 1;
   follow(&l, e);
+  if (e->kind == UVM_E_EVICT) {
+    insert_eviction(w, l);
+    return;
+  }
   struct uvm_why_line *before = w->lines.n ? &w->lines.v[w->lines.n - 1] : NULL;
   if (!before || !repeats(before, &l)) {
     UVM_PUSH(&w->lines) = l;
@@ -182,7 +209,7 @@ static void print_line(struct uvm_table *t, const struct uvm_why *w, const struc
 }
 
 void uvm_why_print(const struct uvm_why *w, FILE *f) {
-  static const char *const header[] = {"t (ns)", "what", "rule", "resident on", "mapped", "took", "trace line"};
+  static const char *const header[] = {"t (ns)", "what", "rule", "resident", "mapped", "took", "line"};
   fprintf(f, "allocation %u (%s), page %llu, offset %llu\n", w->alloc, w->label, (unsigned long long)w->page,
           (unsigned long long)(w->page * UVM_PAGE));
   if (!w->lines.n) {

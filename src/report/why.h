@@ -8,7 +8,7 @@ struct uvm_why_line {
   uvm_ns t, dur; /* dur: of all its times together */
   uvm_ns last;   /* when it happened for the last of its times in a row */
   uint64_t times;
-  char *what;                    /* "gpu0 read fault", "moved dram -> hbm0, 64 KiB in one copy" */
+  char *what;                    /* "gpu0 read fault", "copied dram -> hbm0: fault, 64 KiB copy" */
   const char *rule;              /* that decided; NULL none */
   uint32_t resident;             /* nodes, a bit each: after it (a fault: as it was found) */
   uint8_t mapped[UVM_MAX_PROCS]; /* enum uvm_access each processor may make; 0 none */
@@ -16,9 +16,10 @@ struct uvm_why_line {
 };
 struct uvm_why {
   struct uvm_places places;
-  const char *wanted; /* allocation number or id, as asked for */
+  const char *wanted; /* allocation number, id or label, as asked for */
   uint64_t page;      /* in the allocation */
   bool found;         /* the allocation has been made */
+  bool by_label;      /* found by its label only: one with that id would be meant instead */
   uint32_t alloc;
   uint64_t bytes; /* of it */
   char *label;
