@@ -9,7 +9,7 @@ static const struct format {
     {"uvt", ".uvt .uvt.gz .uvt.zst", "trace, read and written",
      "The text trace: what a program did. UTF-8 lines, fields separated by blanks, # begins a comment; the first line is `uvmtrace 1`. "
      "Records: page, "
-     "processor, alloc, free, r|w|rw|atomic, kernel ... done, prefetch, advise, memcpy, sync, record, wait, delay, begin ... end "
+     "processor, alloc, free, r|w|rw|atomic, kernel ... done, prefetch, advise, memcpy, sync, record, wait, delay, begin ... end. "
      "docs/trace-format.md describes each one."},
     {"uvb", ".uvb", "trace, read and written",
      "The binary twin of uvt: the same records in compressed, checksummed blocks. Converting text to binary and back gives the same "

@@ -1,5 +1,7 @@
 /* --help, the manual page and the shell completion, all from the tables. */
 #include "cli/options.h"
+#include "core/driver.h"
+#include "policies.h"
 #include "report/table.h"
 
 static const char *const program = "uvmsim";
@@ -55,9 +57,13 @@ void uvm_help_overview(FILE *f) {
     fprintf(f, "%*s", 24 - column, "");
     uvm_wrap(f, c->summary, 24, 24);
   }
-  fprintf(f, "\n`%s COMMAND --help` explains one; `%s help --man` prints the manual page.\nExit status:", program, program);
-  for (int i = 0; i < STATUSES; i++) fprintf(f, "%s %s %s", i ? ";" : "", statuses[i].status, statuses[i].meaning);
-  fputs(".\n", f);
+  fprintf(f, "\n`%s COMMAND --help` explains one; `%s help --man` prints the manual page.\n", program, program);
+  fputs("Exit status: ", f);
+  char text[256];
+  size_t n = 0;
+  for (int i = 0; i < STATUSES && n < sizeof text; i++)
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", i ? "; " : "", statuses[i].status, statuses[i].meaning);
+  uvm_wrap(f, text, 2, 13);
 }
 
 /* -- the manual page -- */
@@ -106,29 +112,65 @@ static void bash_options(FILE *f, const struct uvm_command *c) {
     if (takes(c, o)) fprintf(f, c->bit == UVM_CMD_DIFF && o->sided ? " --%s --%s-b" : " --%s", o->name, o->name);
 }
 
+static void bash_parts(FILE *f, const char *hook) {
+  static const char *const hooks[UVM_HOOKS] = {
+      [UVM_HOOK_PLACE] = "place", [UVM_HOOK_PREFETCH] = "prefetch", [UVM_HOOK_EVICT] = "evict", [UVM_HOOK_THRASH] = "thrash"};
+  for (const struct uvm_part *p = uvm_parts; p->name; p++)
+    if (!strcmp(hooks[p->hook], hook)) fprintf(f, " %s", p->name);
+  for (size_t i = 0; !strcmp(hook, "driver") && uvm_drivers[i]; i++) fprintf(f, " %s", uvm_drivers[i]->name);
+}
+
+/* The case of one option: what may follow it. */
+static void bash_values(FILE *f, const struct uvm_option *o) {
+  if (!o->values || !*o->values) return;
+  fprintf(f, "    --%s", o->name);
+  if (o->sided) fprintf(f, "|--%s-b", o->name);
+  if (o->letter) fprintf(f, "|-%c", o->letter);
+  fputs(") files= words=\"", f);
+  if (*o->values == '=')
+    fputs(o->values + 1, f);
+  else if (*o->values == '*')
+    bash_parts(f, o->values + 1);
+  else
+    fprintf(f, "$(uvmsim %s 2>/dev/null)", o->values);
+  fputs("\" ;;\n", f);
+}
+
+/* First words of the commands (group NULL), or second words of a group's. */
+static void bash_commands(FILE *f, const char *group) {
+  const char *before = "";
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
+    size_t n = strcspn(c->name, " ");
+    if (group && !strncmp(c->name, group, strlen(group)) && c->name[strlen(group)] == ' ') fprintf(f, " %s", c->name + n + 1);
+    if (!group && (strncmp(before, c->name, n) || before[n] != ' ')) fprintf(f, " %.*s", (int)n, c->name);
+    before = c->name;
+  }
+}
+
+/* A command's case: its options, the names it takes and whether it takes files. */
+static void bash_command(FILE *f, const struct uvm_command *c) {
+  fprintf(f, "    '%s') options=\"", c->name), bash_options(f, c), fputc('"', f);
+  if (c->bit & (UVM_CMD_POLICIES | UVM_CMD_MACHINES | UVM_CMD_FORMATS))
+    fprintf(f, " words=\"$(uvmsim %s --quiet 2>/dev/null)\"", c->name);
+  else if (c->bit & UVM_CMD_HELP)
+    fputs(" words=\"", f), bash_commands(f, NULL), fputc('"', f);
+  else
+    fputs(" files=-f", f);
+  fputs(" ;;\n", f);
+}
+
 static void print_bash(FILE *f) {
   fputs("# Completion of uvmsim for bash; printed by `uvmsim help --bash`.\n_uvmsim() {\n  local word=${COMP_WORDS[COMP_CWORD]} "
-        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words=\n  COMPREPLY=()\n  case $before in\n",
+        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words= options= files=\n  [[ $command == trace ]] && "
+        "((COMP_CWORD > 2)) && command+=\" ${COMP_WORDS[2]}\"\n  case $command in\n",
         f);
-  for (const struct uvm_option *o = uvm_option_table; o->name; o++)
-    if (o->values && *o->values)
-      fprintf(f, "    --%s) COMPREPLY=($(compgen -W \"$(uvmsim %s 2>/dev/null)\" -- \"$word\")); return ;;\n", o->name, o->values);
-  fputs("  esac\n  case $command in\n", f);
-  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
-    if (strchr(c->name, ' ')) continue;
-    fprintf(f, "    %s) words=\"", c->name), bash_options(f, c), fputs("\" ;;\n", f);
-  }
-  fputs("    trace) words=\"", f);
-  for (const struct uvm_command *c = uvm_commands; c->name; c++)
-    if (!strncmp(c->name, "trace ", 6)) fprintf(f, " %s", c->name + 6), bash_options(f, c);
-  fputs("\" ;;\n  esac\n  if ((COMP_CWORD == 1)); then words=\"", f);
-  bool group = false;
-  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
-    bool two = strchr(c->name, ' ') != NULL;
-    if (!two || !group) fprintf(f, " %.*s", (int)strcspn(c->name, " "), c->name);
-    group |= two;
-  }
-  fputs("\"; fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n  [[ $word == -* ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n}\n"
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) bash_command(f, c);
+  fputs("    trace) words=\"", f), bash_commands(f, "trace"), fputs("\" ;;\n  esac\n", f);
+  fputs("  if ((COMP_CWORD == 1)); then words=\"", f), bash_commands(f, NULL), fputs("\" options=\" --help --version\" files=; fi\n", f);
+  fputs("  case $before in\n", f);
+  for (const struct uvm_option *o = uvm_option_table; o->name; o++) bash_values(f, o);
+  fputs("  esac\n  [[ $word == */* ]] && files=-f\n  [[ $word == -* ]] && words=$options files=\n  COMPREPLY=($(compgen $files -W "
+        "\"$words\" -- \"$word\"))\n}\n"
         "complete -o filenames -F _uvmsim uvmsim\n",
         f);
 }

@@ -24,16 +24,19 @@ static const char *value_text(const struct uvm_opt *o, double v, char buf[static
 }
 
 static void print_opts(const char *owner, const struct uvm_opt *opts) {
-  static const char *const header[] = {"option", "default", "range", "meaning"};
+  static const char *const header[] = {"option (-o)", "default", "range", "meaning"};
   if (!opts || !opts->name) return;
   struct uvm_table t;
   uvm_table_init(&t, "llll", header);
+  t.wrap = true;
   for (const struct uvm_opt *o = opts; o->name; o++) {
     char a[32], b[32];
-    uvm_table_cell(&t, "-o %s.%s=", owner, o->name);
+    uvm_table_cell(&t, "%s.%s", owner, o->name);
     uvm_table_cell(&t, "%s", value_text(o, o->def, a));
     if (o->type == UVM_BOOL)
       uvm_table_cell(&t, "true, false");
+    else if (o->max >= UINT32_MAX)
+      uvm_table_cell(&t, "from %s", value_text(o, o->min, a));
     else
       uvm_table_cell(&t, "%s to %s", value_text(o, o->min, a), value_text(o, o->max, b));
     uvm_table_cell(&t, "%s", o->help);
@@ -76,29 +79,36 @@ static const char *hooks_text(const struct uvm_policy *p, char *out, size_t size
   return out;
 }
 
-static void explain_policy(const struct uvm_policy *p) {
+/* `above`: the preset explained before; its parts are not explained again. */
+static void explain_policy(const struct uvm_policy *p, const struct uvm_preset *above) {
   char hooks[256];
-  printf("  %s: %s\n  hooks: %s\n", p->name, p->help, hooks_text(p, hooks, sizeof hooks));
+  for (size_t i = 0; above && above->parts[i]; i++)
+    if (above->parts[i] == p) {
+      printf("  %s: see above\n", p->name);
+      return;
+    }
+  uvm_wrap(stdout, p->help, 4, printf("  %s: ", p->name));
+  printf("  hooks: %s\n", hooks_text(p, hooks, sizeof hooks));
   print_opts(p->name, p->opts);
 }
 
-static bool explain_preset(const char *name) {
+static const struct uvm_preset *explain_preset(const char *name) {
   for (const struct uvm_preset *s = uvm_presets; s->name; s++) {
     if (strcmp(s->name, name)) continue;
-    printf("policy %s: %s\n", s->name, s->help);
-    for (size_t i = 0; s->parts[i]; i++) explain_policy(s->parts[i]);
-    return true;
+    uvm_wrap(stdout, s->help, 2, printf("policy %s: ", s->name));
+    for (size_t i = 0; s->parts[i]; i++) explain_policy(s->parts[i], NULL);
+    return s;
   }
-  return false;
+  return NULL;
 }
 
-static bool explain_parts(const char *name) {
+static bool explain_parts(const char *name, const struct uvm_preset *above) {
   bool any = false;
   for (const struct uvm_part *p = uvm_parts; p->name; p++) {
     if (strcmp(p->name, name) && (!p->policy || strcmp(p->policy->name, name))) continue;
-    printf("%spart --%s %s\n", any ? "\n" : "", hook_options[p->hook], p->name);
+    printf("%spart --%s %s\n", any || above ? "\n" : "", hook_options[p->hook], p->name);
     if (p->policy)
-      explain_policy(p->policy);
+      explain_policy(p->policy, above);
     else
       puts("  answers nothing: the core's own default holds");
     any = true;
@@ -106,11 +116,13 @@ static bool explain_parts(const char *name) {
   return any;
 }
 
-static bool explain_driver(const char *name) {
+static bool explain_driver(const char *name, bool after) {
   for (size_t i = 0; uvm_drivers[i]; i++) {
     const struct uvm_driver *d = uvm_drivers[i];
     if (strcmp(d->name, name)) continue;
-    printf("driver %s: %s\nits policy unless another is named: %s\n", d->name, d->help, d->default_policy);
+    if (after) putchar('\n');
+    uvm_wrap(stdout, d->help, 2, printf("driver %s: ", d->name));
+    printf("its policy unless another is named: %s\n", d->default_policy);
     print_opts(d->name, d->opts);
     return true;
   }
@@ -138,12 +150,9 @@ static int unknown(const char *wanted, struct uvm_error *e) {
 }
 
 static int explain(const char *wanted, struct uvm_error *e) {
-  bool a = explain_preset(wanted), b, c;
-  if (a) putchar('\n');
-  b = explain_parts(wanted);
-  if (b) putchar('\n');
-  c = explain_driver(wanted);
-  return a || b || c ? 0 : unknown(wanted, e);
+  const struct uvm_preset *preset = explain_preset(wanted);
+  bool part = explain_parts(wanted, preset), driver = explain_driver(wanted, preset || part);
+  return preset || part || driver ? 0 : unknown(wanted, e);
 }
 
 /* -- all of them -- */
@@ -151,6 +160,7 @@ static int explain(const char *wanted, struct uvm_error *e) {
 static void list(void) {
   struct uvm_table t;
   uvm_table_init(&t, "lll", NULL);
+  t.wrap = true;
   for (const struct uvm_preset *s = uvm_presets; s->name; s++)
     uvm_table_cell(&t, "--policy"), uvm_table_cell(&t, "%s", s->name), uvm_table_cell(&t, "%s", s->help);
   for (int h = 0; h < UVM_HOOKS; h++)

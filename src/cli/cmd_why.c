@@ -3,7 +3,7 @@
 #include "report/why.h"
 
 static int check(const struct uvm_options *o, struct uvm_error *e) {
-  if (!o->alloc) return uvm_fail(e, UVM_EUSAGE, "why: --alloc is missing: the allocation's number or id");
+  if (!o->alloc) return uvm_fail(e, UVM_EUSAGE, "why: --alloc is missing: the allocation's number, id or label");
   if (o->page == UVM_NEVER) return uvm_fail(e, UVM_EUSAGE, "why: --page is missing: the 4 KiB page's index in the allocation");
   return 0;
 }

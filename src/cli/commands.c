@@ -3,10 +3,9 @@
 const struct uvm_command uvm_commands[] = {
     {"replay", UVM_CMD_REPLAY, "TRACE", 1, 1, "replays a trace on a machine and reports what page migration does",
      "Replays TRACE in virtual time: which pages fault, what the driver moves, maps, duplicates and evicts, and what that costs. The "
-     "report "
-     "ends with what the numbers mean and what to try next. The driver and its policy are the machine's own unless others are named. TRACE "
-     "is "
-     "a .uvt file, plain or compressed, or - for standard input (docs/trace-format.md describes it).",
+     "report lists allocations, those that moved most first, and ends with what the numbers mean and what to try next. The driver and "
+     "its policy are the machine's own unless others are named. TRACE is a .uvt file, plain or compressed, or - for standard input "
+     "(docs/trace-format.md describes it).",
      "uvmsim replay app.uvt --machine nvidia-h200 --oversubscribe 1.5 --json report.json", uvm_cmd_replay},
     {"validate", UVM_CMD_VALIDATE, "TRACE", 1, 1, "compares a replay with what a real driver was recorded doing",
      "Replays TRACE and puts the result beside the recording given with --observed, allocation by allocation: CPU faults and GPU fault "
@@ -23,8 +22,9 @@ const struct uvm_command uvm_commands[] = {
     {"diff", UVM_CMD_DIFF, "A [B]", 1, 2, "finds the first decision in which two runs, or a run and a recording, part",
      "Compares faults, transfers, thrashing control and evictions, each in order, and prints the first decision in which the two sides "
      "part, "
-     "with what stands around it. The sides are: two event files (diff A.csv B.csv); a run and a recording (diff TRACE --observed FILE); "
-     "or two runs of one trace (diff TRACE --policy nvidia --prefetch-b none): any option of a run followed by -b is for the second one. "
+     "with what stands around it. The sides are: two runs of one trace (diff TRACE --policy nvidia --prefetch-b none): any option of a run "
+     "followed by -b is for the second one; runs of two traces (diff before.uvt after.uvt), say without and with advice; a run and a "
+     "recording (diff TRACE --observed FILE); or two event files (diff A.csv B.csv). "
      "Times are not compared. The exit status is 1 when the sides part.",
      "uvmsim diff app.uvt --evict-b fifo --gpu-memory 64M", uvm_cmd_diff},
     {"trace info", UVM_CMD_INFO, "TRACE", 1, 1, "says what a trace holds", "Reads TRACE, checks all of it, and says what it holds.",

@@ -58,21 +58,34 @@ static const struct uvm_command *find_command(int argc, char **argv, int *used) 
   return NULL;
 }
 
+/* "trace" alone is the beginning of several commands: the words that may follow. */
+static int incomplete_command(int argc, char **argv, struct uvm_error *e) {
+  const char *names[32];
+  char list[256] = "";
+  size_t n = 0, len = strlen(argv[0]), at = 0;
+  for (const struct uvm_command *c = uvm_commands; c->name; c++)
+    if (!strncmp(c->name, argv[0], len) && c->name[len] == ' ') names[n++] = c->name + len + 1;
+  if (!n) return 0;
+  names[n] = NULL;
+  if (argc > 1 && argv[1][0] != '-') {
+    char *what = uvm_format("%s command", argv[0]);
+    uvm_unknown(e, what, argv[1], names);
+    uvm_mem_free(what);
+    return UVM_EUSAGE;
+  }
+  for (size_t i = 0; i < n; i++)
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s`uvmsim %s %s --help`", i ? ", " : "", argv[0], names[i]);
+  return uvm_fail(e, UVM_EUSAGE, "%s: expected a second word; see %s", argv[0], list);
+}
+
 static int unknown_command(int argc, char **argv, struct uvm_error *e) {
   const char *names[32];
   size_t n = 0;
-  bool group = false;
-  for (const struct uvm_command *c = uvm_commands; c->name; c++) {
-    size_t len = strlen(argv[0]);
-    names[n++] = c->name;
-    group |= !strncmp(c->name, argv[0], len) && c->name[len] == ' ';
-  }
+  int rc = incomplete_command(argc, argv, e);
+  if (rc) return rc;
+  for (const struct uvm_command *c = uvm_commands; c->name; c++) names[n++] = c->name;
   names[n] = NULL;
-  if (!group) return uvm_unknown(e, "command", argv[0], names);
-  char *both = uvm_format("%s%s%s", argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
-  int rc = uvm_unknown(e, "command", both, names);
-  uvm_mem_free(both);
-  return rc;
+  return uvm_unknown(e, "command", argv[0], names);
 }
 
 /* -- options -- */

@@ -52,7 +52,7 @@ struct uvm_option {
   size_t offset;     /* in struct uvm_options otherwise */
   uint16_t commands; /* who takes it */
   const char *arg, *help;
-  const char *values; /* a shell command that lists its values for completion; "": files; NULL: nothing */
+  const char *values; /* for completion: a command of uvmsim that lists them; "=WORDS" themselves; "*HOOK" parts, or drivers; "" files */
 };
 extern const struct uvm_option uvm_option_table[]; /* ends with a NULL name */
 

@@ -40,7 +40,7 @@ int uvm_cli_simulate(const struct uvm_options *o, int side, const struct uvm_obs
                      struct uvm_error *e) {
   struct bar bar = {0};
   struct uvm_session_config c = o->side[side].config;
-  c.trace = o->operand[0];
+  c.trace = o->operand[side] ? o->operand[side] : o->operand[0];
   c.observers = observers, c.nobservers = n;
   if (!o->quiet && isatty(STDERR_FILENO)) c.progress = draw, c.progress_ctx = &bar;
   *r = (struct uvm_session_result){0};

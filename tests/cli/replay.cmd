@@ -21,3 +21,7 @@ uvmsim validate "$T/t.uvt" --observed "$T/e.csv"; status $?
 uvmsim diff "$T/t.uvt" --observed "$T/e.csv" | tail -n 1; uvmsim diff "$T/t.uvt" --observed "$T/e.csv" --quiet; status $?
 uvmsim diff "$T/e.csv" "$T/e.csv" --quiet; status $?
 uvmsim diff "$T/t.uvt" --prefetch-b none | sed -n '/^the first/p'; uvmsim diff "$T/t.uvt" --prefetch-b none --quiet; status $?
+echo "two traces, and a trace beside an event file"
+sed 's/^kernel/prefetch gpu0 a 0 4K\nkernel/' "$T/t.uvt" >"$T/ahead.uvt"
+uvmsim diff "$T/t.uvt" "$T/ahead.uvt" --quiet; status $?
+uvmsim diff "$T/t.uvt" "$T/e.csv" | tail -n 1

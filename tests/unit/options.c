@@ -68,8 +68,8 @@ static void test_errors(void **state) {
     const char *line, *says;
   } cases[] = {{"replya t", "did you mean 'replay'?"},
                {"nonsense", "unknown command 'nonsense'; known: replay"},
-               {"trace", "known: replay"},
-               {"trace nothing t", "unknown command 'trace nothing'"},
+               {"trace", "trace: expected a second word"},
+               {"trace nothing t", "unknown trace command 'nothing'; known: info"},
                {"replay", "expected TRACE"},
                {"replay a b", "'b' is one argument too many"},
                {"policies a b", "'b' is one argument too many"},
