@@ -126,7 +126,6 @@ int uvm_input_peek(struct uvm_input *in, size_t n, const uint8_t **p, struct uvm
 }
 
 const char *uvm_input_path(const struct uvm_input *in) { return in->path; }
-const char *uvm_input_name(const struct uvm_input *in) { return in->name; }
 int64_t uvm_input_lineno(const struct uvm_input *in) { return in->line; }
 void uvm_input_count_records(struct uvm_input *in) { in->records = true; }
 const char *uvm_input_unit(const struct uvm_input *in) { return in->records ? "record" : "line"; }

@@ -21,7 +21,6 @@ int uvm_input_bytes(struct uvm_input *in, void *buf, size_t n, size_t *got, stru
 int uvm_input_peek(struct uvm_input *in, size_t n, const uint8_t **p, struct uvm_error *e);
 
 const char *uvm_input_path(const struct uvm_input *in);          /* as given */
-const char *uvm_input_name(const struct uvm_input *in);          /* as messages name it: "standard input" for "-" */
 int64_t uvm_input_lineno(const struct uvm_input *in);            /* of the line last read, from 1 */
 void uvm_input_count_records(struct uvm_input *in);              /* a binary format: positions in messages are record numbers */
 const char *uvm_input_unit(const struct uvm_input *in);          /* "line", or "record" after that */

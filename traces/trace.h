@@ -11,6 +11,7 @@ enum uvm_trace_op {
 enum uvm_trace_kind { UVM_TRK_MANAGED, UVM_TRK_DEVICE, UVM_TRK_PINNED, UVM_TRK_HOST };   /* the values of enum uvm_kind */
 enum uvm_access_op { UVM_OP_R, UVM_OP_W, UVM_OP_RW, UVM_OP_ATOMIC };
 enum uvm_split { UVM_SPLIT_NONE, UVM_SPLIT_CYCLIC, UVM_SPLIT_BLOCKED };
+/* The values of enum uvm_advice. */
 enum uvm_trace_advice { UVM_TA_SET_READ_MOSTLY, UVM_TA_UNSET_READ_MOSTLY, UVM_TA_SET_PREFERRED, UVM_TA_UNSET_PREFERRED,
                         UVM_TA_SET_ACCESSED_BY, UVM_TA_UNSET_ACCESSED_BY, UVM_TA_SET_COARSE_GRAIN, UVM_TA_UNSET_COARSE_GRAIN };
 struct uvm_trace_access {

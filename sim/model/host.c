@@ -187,16 +187,16 @@ static int feed_mark(struct uvm_engine *x, const struct uvm_trace_record *r) {
 
 /* -- the host's own -- */
 
+static_assert((int)UVM_TA_UNSET_COARSE_GRAIN == (int)UVM_ADV_UNSET_COARSE_GRAIN && (int)UVM_TA_SET_PREFERRED == (int)UVM_ADV_SET_PREFERRED,
+              "advice has the same numbers in traces and drivers");
+
 static int feed_advise(struct uvm_engine *x, const struct uvm_trace_record *r) {
-  static const uint8_t advice[] = {UVM_ADV_SET_READ_MOSTLY,  UVM_ADV_UNSET_READ_MOSTLY, UVM_ADV_SET_PREFERRED,
-                                   UVM_ADV_UNSET_PREFERRED,  UVM_ADV_SET_ACCESSED_BY,   UVM_ADV_UNSET_ACCESSED_BY,
-                                   UVM_ADV_SET_COARSE_GRAIN, UVM_ADV_UNSET_COARSE_GRAIN};
   struct uvm_call call = {.alloc = alloc_of(x, r->alloc),
                           .offset = r->offset,
                           .bytes = r->bytes,
                           .node = x->machine->procs[r->proc].home,
                           .proc = r->proc,
-                          .advice = (enum uvm_advice)advice[r->advice],
+                          .advice = (enum uvm_advice)r->advice,
                           .line = r->line};
   x->host.state = UVM__CALLING;
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_ADVISE, .call = call});

@@ -16,6 +16,8 @@
 #define UVM_PAGE 4096ull
 #define UVM_BLOCK_BYTES (UVM_BLOCK_PAGES * UVM_PAGE)
 #define UVM_NEVER UINT64_MAX
+#define UVM_MAX_PROCS 17                        /* of a machine: the CPU and 16 GPUs */
+#define UVM_MAX_NODES 20
 
 /* -- errors -- */
 enum { UVM_OK = 0, UVM_ENO = -1, UVM_EUSAGE = -2, UVM_EINPUT = -3, UVM_EENV = -4 };
@@ -48,6 +50,9 @@ bool uvm_parse_ns(const char *s, uint64_t *out);                 /* ns, or us, m
 bool uvm_parse_f64(const char *s, double *out);                  /* finite */
 const char *uvm_size_text(uint64_t bytes, char buf[static 24]);  /* "1.5 MiB" */
 const char *uvm_ns_text(uvm_ns ns, char buf[static 24]);         /* "1.50 ms" */
+
+static inline uint64_t uvm_min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t uvm_max(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* -- masks, beside those of policy.h -- */
 static inline bool uvm_mask_empty(const uvm_mask *m) {

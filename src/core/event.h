@@ -7,7 +7,8 @@ enum uvm_event_kind {
   UVM_E_TRANSFER,      /* one copy: src, dst nodes; bytes; cause; offset */
   UVM_E_GPU_BATCH,     /* one fault batch: proc; offset of its lowest page; value raw entries merged there; dur until the replay;
                           distinct pages, raw entries of the whole batch */
-  UVM_E_GPU_FAULT,     /* one distinct (page, batch): proc; offset; value raw entries merged; access; why, hint: what was decided; spurious */
+  UVM_E_GPU_FAULT,     /* one distinct (page, batch): proc; offset; value raw entries merged; access; spurious;
+                          why, hint: what was decided */
   UVM_E_CPU_FAULT,     /* one CPU fault: offset; access; why; dur where the driver tells it (nvidia: 0, as its tools record it) */
   UVM_E_POPULATE,      /* first touch: dst; mask */
   UVM_E_DUPLICATE,     /* told beside its TRANSFER: src, dst; mask */
@@ -46,5 +47,10 @@ struct uvm_event {
   const char *rule;                             /* name of `why`, from the driver's or the policy's table; NULL none */
   int64_t line;                                 /* of the trace record behind it, 0 unknown */
 };
+/* An event about the allocation's page at offset; the caller adds to it and tells it. */
+static inline struct uvm_event uvm_event_at(enum uvm_event_kind kind, uvm_ns t, const struct uvm_alloc *a, uint64_t offset) {
+  return (struct uvm_event){
+      .kind = (uint8_t)kind, .t = t, .has_alloc = true, .alloc = a->number, .offset = offset, .src = UVM_NONE, .dst = UVM_NONE};
+}
 struct uvm_observer { void *ctx; void (*event)(void *ctx, const struct uvm_event *e); };
 #endif

@@ -3,22 +3,16 @@
 
 static void finish(struct uvm_core *c, struct uvm_driver_task *t, enum uvm_event_kind kind, uvm_ns now) {
   const struct uvm_call k = t->api.call;
-  uvm_ns begin = t->begin;
+  struct uvm_event e = uvm_event_at(kind, t->begin, k.alloc, k.offset);
+  e.cause = UVM_C_USER;
+  e.proc = k.proc, e.dst = k.node;
+  e.dur = now - t->begin;
+  e.bytes = k.bytes;
+  if (kind == UVM_E_ADVISE) e.value = k.advice;
+  e.line = k.line;
   uvm__kfd_unlock(c, t, now);
   uvm__kfd_task_done(c, t);
-  uvm_observe(c, &(struct uvm_event){.kind = (uint8_t)kind,
-                                     .cause = UVM_C_USER,
-                                     .proc = k.proc,
-                                     .src = UVM_NONE,
-                                     .dst = k.node,
-                                     .has_alloc = true,
-                                     .alloc = k.alloc->number,
-                                     .t = begin,
-                                     .dur = now - begin,
-                                     .offset = k.offset,
-                                     .bytes = k.bytes,
-                                     .value = kind == UVM_E_ADVISE ? (uint64_t)k.advice : 0,
-                                     .line = k.line});
+  uvm_observe(c, &e);
   c->hw.complete(c->hw.ctx, k.cookie, now);
 }
 

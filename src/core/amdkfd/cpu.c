@@ -17,19 +17,13 @@ static void resume(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
 
 static void served(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
   const struct uvm_cpu_fault *f = &t->cpu;
-  uvm_observe(c, &(struct uvm_event){.kind = UVM_E_CPU_FAULT,
-                                     .access = f->access,
-                                     .why = t->why,
-                                     .rule = c->driver->why[t->why],
-                                     .t = t->begin,
-                                     .dur = now - t->begin,
-                                     .has_alloc = true,
-                                     .alloc = f->alloc->number,
-                                     .offset = f->offset / UVM_PAGE * UVM_PAGE,
-                                     .value = 1,
-                                     .src = UVM_NONE,
-                                     .dst = UVM_NONE,
-                                     .line = f->line});
+  struct uvm_event e = uvm_event_at(UVM_E_CPU_FAULT, t->begin, f->alloc, f->offset / UVM_PAGE * UVM_PAGE);
+  e.access = f->access;
+  e.why = t->why, e.rule = c->driver->why[t->why];
+  e.dur = now - t->begin;
+  e.value = 1;
+  e.line = f->line;
+  uvm_observe(c, &e);
   resume(c, t, now);
 }
 

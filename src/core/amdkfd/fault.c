@@ -64,22 +64,14 @@ static void smi_fault(struct uvm_core *c, const struct uvm_driver_task *t, enum 
 /* One fault is a batch of its own. */
 static void tell_served(struct uvm_core *c, const struct uvm_driver_task *t, uvm_ns now) {
   const struct kfd_fault *f = &gpu_of(c, t)->faults.v[gpu_of(c, t)->at];
-  struct uvm_event e = {.kind = UVM_E_GPU_FAULT,
-                        .access = f->access,
-                        .why = t->why,
-                        .rule = uvm_rule_name(c, t->why),
-                        .proc = t->proc,
-                        .src = UVM_NONE,
-                        .dst = UVM_NONE,
-                        .t = t->begin,
-                        .dur = now - t->begin,
-                        .has_alloc = true,
-                        .alloc = f->raw.alloc->number,
-                        .offset = f->raw.offset / UVM_PAGE * UVM_PAGE,
-                        .value = f->merged,
-                        .raw = f->merged,
-                        .distinct = 1,
-                        .line = f->raw.line};
+  struct uvm_event e = uvm_event_at(UVM_E_GPU_FAULT, t->begin, f->raw.alloc, f->raw.offset / UVM_PAGE * UVM_PAGE);
+  e.access = f->access;
+  e.why = t->why, e.rule = uvm_rule_name(c, t->why);
+  e.proc = t->proc;
+  e.dur = now - t->begin;
+  e.value = e.raw = f->merged;
+  e.distinct = 1;
+  e.line = f->raw.line;
   uvm_observe(c, &e);
   e.kind = UVM_E_GPU_BATCH;
   uvm_observe(c, &e);

@@ -3,8 +3,6 @@
 #include <assert.h>
 
 static uint64_t down(uint64_t page, uint64_t to) { return page / to * to; }
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* -- pure -- */
 
@@ -14,7 +12,7 @@ uint64_t uvm__kfd_max_pages(uint64_t vram_bytes) {
   return max;
 }
 
-uint64_t uvm__kfd_piece_last(struct kfd_span s, uint64_t max) { return least(s.last, down(s.first + max, max) - 1); }
+uint64_t uvm__kfd_piece_last(struct kfd_span s, uint64_t max) { return uvm_min(s.last, down(s.first + max, max) - 1); }
 
 static struct kfd_span granule(uint64_t page, uint8_t granularity) {
   uint64_t first = down(page, 1ull << granularity);
@@ -22,7 +20,7 @@ static struct kfd_span granule(uint64_t page, uint8_t granularity) {
 }
 
 static struct kfd_span meet(struct kfd_span a, struct kfd_span b) {
-  return (struct kfd_span){most(a.first, b.first), least(a.last, b.last)};
+  return (struct kfd_span){uvm_max(a.first, b.first), uvm_min(a.last, b.last)};
 }
 
 struct kfd_span uvm__kfd_window(const struct kfd_prange *r, uint64_t page) {
@@ -69,7 +67,7 @@ uvm_ns *uvm__kfd_quiet(struct kfd_prange *r, uint64_t page) {
 struct kfd_part uvm__kfd_part(struct uvm_space *s, struct uvm_alloc *a, struct kfd_span pages) {
   struct kfd_part p = {.block = uvm_block_get(s, a, uvm__kfd_offset(a, pages.first))};
   uint64_t window = down(pages.first, UVM_BLOCK_PAGES);
-  p.next = least(pages.last + 1, window + p.block->first + p.block->pages);
+  p.next = uvm_min(pages.last + 1, window + p.block->first + p.block->pages);
   p.pages = uvm_mask_range((int)(pages.first - window), (int)(p.next - window));
   return p;
 }
@@ -136,7 +134,7 @@ static void fill(struct uvm_core *c, struct uvm_alloc *a, struct kfd_span s) {
   size_t at = index_of(g, s.first);
   while (s.first <= s.last) {
     const struct kfd_prange *r = at < g->v.n ? g->v.v[at] : NULL;
-    uint64_t end = r ? least(s.last + 1, r->pages.first) : s.last + 1;
+    uint64_t end = r ? uvm_min(s.last + 1, r->pages.first) : s.last + 1;
     if (s.first < end) at = add(c, a, (struct kfd_span){s.first, end - 1}, at);
     s.first = r ? r->pages.last + 1 : end;
     at++;

@@ -12,7 +12,7 @@ static bool ask_policy(struct uvm_core *c, const struct nv_service *v, const str
 }
 
 static bool pin_in_reach(struct uvm_core *c, const struct uvm_fault *f, const struct uvm_thrash *hint) {
-  if (hint->hint != UVM_HINT_PIN || uvm__nv_reaches(c->space, f->proc, hint->node)) return true;
+  if (hint->hint != UVM_HINT_PIN || uvm_reaches(c->space, f->proc, hint->node)) return true;
   c->hw.fail(c->hw.ctx, UVM_EUSAGE, "thrashing control pins a page on %s, which %s does not reach", c->space->nodes[hint->node].name,
              c->space->procs[f->proc].name);
   return false;

@@ -132,7 +132,7 @@ static void begin(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
     uvm__nv_sleep(c, t, begin, busy);
     return;
   }
-  struct uvm_event e = uvm__nv_event(UVM_E_ADVISE, now, w->call.alloc, w->call.offset);
+  struct uvm_event e = uvm_event_at(UVM_E_ADVISE, now, w->call.alloc, w->call.offset);
   e.proc = w->call.proc;
   e.dst = w->call.node;
   e.bytes = w->call.bytes;

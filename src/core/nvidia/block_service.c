@@ -71,11 +71,10 @@ static void sort_by_source(const struct uvm_core *c, const struct nv_service *v,
   }
   uvm_mask several = *pages;
   uvm_mask_andnot(&several, &plain);
-  uvm_proc p = 0;
-  while (p < s->topology.nprocs && s->procs[p].home != dst) p++;
+  uvm_proc p = uvm_proc_at(s, dst);
   for (int i = -1; (i = uvm_mask_next(&several, i + 1)) >= 0;) {
     uint32_t nodes = uvm_page_nodes(s, v->block, i);
-    uvm_node n = p < s->topology.nprocs ? uvm__nv_closest(s, p, nodes) : (uvm_node)__builtin_ctz(nodes);
+    uvm_node n = p != UVM_NONE ? uvm__nv_closest(s, p, nodes) : (uvm_node)__builtin_ctz(nodes);
     uvm_mask_add(&from[n], i);
   }
 }
@@ -114,7 +113,7 @@ static void plan_populate(struct nv_service *v, uvm_node n, const uvm_mask *fres
   st->why = v->d.why[uvm_mask_next(fresh, 0)];
 }
 
-void uvm__nv_plan_moves(struct uvm_core *c, struct nv_service *v) {
+static void plan_moves(struct uvm_core *c, struct nv_service *v) {
   for (uint32_t left = v->d.nodes; left; left &= left - 1) {
     uvm_node n = (uvm_node)__builtin_ctz(left);
     struct sorted r = sort_pages(c, v, n);
@@ -134,7 +133,7 @@ static void build(struct uvm_core *c, struct nv_service *v) {
   v->plan.block = v->block;
   v->plan.behind = v->behind;
   v->plan.faults = (uint32_t)uvm_mask_count(&v->d.faulted);
-  uvm__nv_plan_moves(c, v);
+  plan_moves(c, v);
   if (v->mapping != NV_MAP_NOTHING) uvm__nv_plan_permissions(c, v);
   if (v->extend) v->extend(c, v);
 }

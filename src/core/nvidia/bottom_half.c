@@ -18,7 +18,7 @@ static void tell_batch(struct uvm_core *c, const struct nv_gpu *g, enum uvm_told
 static void observe_batch(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
   assert(g->told < g->next);
   const struct nv_entry *first = &g->batch.entries.v[g->told];
-  struct uvm_event e = uvm__nv_event(UVM_E_GPU_BATCH, first->time, first->alloc, first->offset);
+  struct uvm_event e = uvm_event_at(UVM_E_GPU_BATCH, first->time, first->alloc, first->offset);
   for (size_t i = g->told; i < g->next; i++) {
     const struct nv_entry *x = &g->batch.entries.v[i];
     if (x->time < e.t) e.t = x->time;
@@ -133,7 +133,7 @@ static struct uvm_block *locate(struct uvm_core *c, struct nv_service *v) {
 }
 
 static void observe_fault(struct uvm_core *c, const struct nv_gpu *g, const struct nv_entry *e, const struct nv_verdict *r, uvm_ns now) {
-  struct uvm_event o = uvm__nv_event(UVM_E_GPU_FAULT, now, e->alloc, e->offset);
+  struct uvm_event o = uvm_event_at(UVM_E_GPU_FAULT, now, e->alloc, e->offset);
   o.proc = g->proc;
   o.value = e->merged;
   o.access = e->access;

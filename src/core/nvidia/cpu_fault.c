@@ -23,7 +23,7 @@ static void release(struct uvm_driver_task *t) {
 static void observe_fault(struct uvm_core *c, struct cpu_task *t, const struct nv_verdict *r) {
   if (t->told) return;
   t->told = true;
-  struct uvm_event e = uvm__nv_event(UVM_E_CPU_FAULT, t->trapped, t->fault.alloc, t->fault.offset & ~(UVM_PAGE - 1));
+  struct uvm_event e = uvm_event_at(UVM_E_CPU_FAULT, t->trapped, t->fault.alloc, t->fault.offset & ~(UVM_PAGE - 1));
   e.access = t->fault.access;
   e.value = 1;
   e.bytes = UVM_PAGE;

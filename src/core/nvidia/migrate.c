@@ -23,7 +23,7 @@ static bool migrate_decide(struct uvm_core *c, struct nv_service *v, uvm_ns now)
 }
 
 static void migrate_done(struct uvm_core *c, struct nv_walk *w, uvm_ns now) {
-  struct uvm_event e = uvm__nv_event(UVM_E_PREFETCH, w->since, w->call.alloc, w->call.offset);
+  struct uvm_event e = uvm_event_at(UVM_E_PREFETCH, w->since, w->call.alloc, w->call.offset);
   e.proc = w->call.proc;
   e.dst = w->call.node;
   e.bytes = w->call.bytes;

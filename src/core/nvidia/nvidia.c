@@ -78,11 +78,6 @@ static void wake(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) { t-
 
 /* -- what everybody needs -- */
 
-struct uvm_event uvm__nv_event(enum uvm_event_kind kind, uvm_ns t, const struct uvm_alloc *a, uint64_t offset) {
-  return (struct uvm_event){
-      .kind = (uint8_t)kind, .t = t, .has_alloc = true, .alloc = a->number, .offset = offset, .src = UVM_NONE, .dst = UVM_NONE};
-}
-
 uint64_t uvm__nv_block_end(const struct uvm_block *b) { return uvm_block_offset(b, b->first) + b->pages * UVM_PAGE; }
 
 /* -- life -- */

@@ -133,15 +133,11 @@ struct nv_place uvm__nv_residency(const struct uvm_core *c, const struct uvm_blo
 bool uvm__nv_can_duplicate(const struct uvm_core *c, const struct uvm_block *b, int page, uint8_t hint);
 /* Of `nodes` (not 0) the one closest to p. */
 uvm_node uvm__nv_closest(const struct uvm_space *s, uvm_proc p, uint32_t nodes);
-static inline bool uvm__nv_reaches(const struct uvm_space *s, uvm_proc p, uvm_node n) {
-  return s->procs[p].reach >> n & 1 || s->procs[p].home == n;
-}
 static inline bool uvm__nv_atomics(const struct uvm_space *s, uvm_proc p, uvm_node n) { return s->procs[p].native_atomics >> n & 1; }
 /* The copy that stays when duplication ends: the preferred location's, else the CPU's, else the first. */
 uvm_node uvm__nv_keeper(const struct uvm_space *s, const struct uvm_block *b, int page);
 
-/* Adds what the decision needs to the plan: unmaps and revocations first, maps last. */
-void uvm__nv_plan_moves(struct uvm_core *c, struct nv_service *v);
+/* Adds who may do what with the pages to the plan, behind their moves: revocations, then maps. */
 void uvm__nv_plan_permissions(struct uvm_core *c, struct nv_service *v);
 /* q keeps at most `keep` of the service's pages; the step, without a reason yet, or NULL when it has no more. */
 struct uvm_step *uvm__nv_plan_unmap(struct uvm_core *c, struct nv_service *v, uvm_proc q, uvm_mask pages, enum uvm_access keep);
@@ -277,8 +273,6 @@ struct nv_state {
   bool unpin_armed;
 };
 static inline struct nv_state *uvm__nv_state(const struct uvm_core *c) { return c->state; }
-/* An event about the allocation's page at offset; the caller adds to it and tells it. */
-struct uvm_event uvm__nv_event(enum uvm_event_kind kind, uvm_ns t, const struct uvm_alloc *a, uint64_t offset);
 /* Offset in the allocation where the block ends. */
 uint64_t uvm__nv_block_end(const struct uvm_block *b);
 

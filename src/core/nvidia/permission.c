@@ -81,7 +81,7 @@ static void grant_levels(const struct uvm_core *c, const struct nv_service *v, u
 }
 
 static void map_requester(struct uvm_core *c, struct nv_service *v, uvm_node n, const uvm_mask grant[]) {
-  assert(uvm__nv_reaches(c->space, v->proc, n));
+  assert(uvm_reaches(c->space, v->proc, n));
   for (int l = 0; l < UVM_MAP_LEVELS; l++) {
     uvm_mask stay = staying(c, v, n), have = uvm_mask_both(stay, uvm_block_mapped(c->space, v->block, v->proc, (enum uvm_level)l));
     if (v->remap) uvm_mask_andnot(&have, &v->d.faulted);
@@ -121,7 +121,7 @@ static void revoke_others(struct uvm_core *c, struct nv_service *v, uvm_node n, 
 bool uvm__nv_advised(const struct uvm_space *s, const struct uvm_block *b, uvm_proc q, uvm_node n) {
   uvm_node preferred = b->range->info.preferred;
   bool away = preferred != UVM_NONE && preferred != n && s->procs[q].home == preferred;
-  return !b->range->info.read_mostly && !away && uvm__nv_reaches(s, q, n);
+  return !b->range->info.read_mostly && !away && uvm_reaches(s, q, n);
 }
 
 /* Beside a requester with this level, what q may have. */

@@ -85,7 +85,7 @@ static void unpinned(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
       .kind = UVM_T_UNPINNED, .cause = UVM_C_THRASHING, .range = b->range->id, .block = b->id, .pages = &pages, .begin = now, .end = now};
   t.src = t.dst = UVM_NONE;
   uvm_tell(c->host, &t, now);
-  struct uvm_event e = uvm__nv_event(UVM_E_UNPIN, now, b->range->alloc, uvm_block_offset(b, uvm_mask_next(&pages, 0)));
+  struct uvm_event e = uvm_event_at(UVM_E_UNPIN, now, b->range->alloc, uvm_block_offset(b, uvm_mask_next(&pages, 0)));
   e.bytes = (uint64_t)uvm_mask_count(&pages) * UVM_PAGE;
   e.mask = &pages, e.block = b;
   e.why = NV_WHY_UNPINNED, e.rule = c->driver->why[NV_WHY_UNPINNED];

@@ -51,7 +51,7 @@ static struct nv_place choose(const struct uvm_core *c, const struct uvm_block *
   const struct uvm_space *s = c->space;
   const struct uvm_range_info *range = &b->range->info;
   uvm_node home = s->procs[f->proc].home, preferred = range->preferred;
-  bool preferred_reached = preferred != UVM_NONE && uvm__nv_reaches(s, f->proc, preferred);
+  bool preferred_reached = preferred != UVM_NONE && uvm_reaches(s, f->proc, preferred);
   uint32_t nodes = uvm_page_nodes(s, b, f->page);
   if (uvm__nv_state(c)->options.fault_force_sysmem) return (struct nv_place){s->procs[0].home, false, NV_WHY_SYSMEM};
   if (uvm__nv_can_duplicate(c, b, f->page, hint->hint)) return (struct nv_place){home, f->access <= UVM_A_READ, NV_WHY_DUPLICATION};
@@ -60,7 +60,7 @@ static struct nv_place choose(const struct uvm_core *c, const struct uvm_block *
   if (hint->hint == UVM_HINT_PIN) return (struct nv_place){hint->node, false, NV_WHY_PINNED};
   if (!nodes) return (struct nv_place){preferred_reached ? preferred : home, false, NV_WHY_FIRST_TOUCH};
   uvm_node copy = uvm__nv_closest(s, f->proc, nodes);
-  if (range->accessed_by >> f->proc & 1 && !f->counter && uvm__nv_reaches(s, f->proc, copy))
+  if (range->accessed_by >> f->proc & 1 && !f->counter && uvm_reaches(s, f->proc, copy))
     return (struct nv_place){copy, false, NV_WHY_ACCESSED_BY};
   if (atomics_stay(c, f, copy)) return (struct nv_place){copy, false, NV_WHY_ATOMICS};
   if (copy != home && preferred_reached) return (struct nv_place){preferred, false, NV_WHY_TO_PREFERRED};

@@ -3,7 +3,7 @@
 #include "core/nvidia/nvidia.h"
 
 void uvm__nv_tell_throttle(struct uvm_core *c, const struct nv_hold *h, uvm_ns now) {
-  struct uvm_event e = uvm__nv_event(UVM_E_THROTTLE, h->since, h->alloc, h->offset);
+  struct uvm_event e = uvm_event_at(UVM_E_THROTTLE, h->since, h->alloc, h->offset);
   e.proc = h->proc;
   e.dur = now - h->since;
   e.bytes = UVM_PAGE;

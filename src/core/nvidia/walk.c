@@ -1,3 +1,4 @@
+/* How a call on a range of pages goes from block to block: each block is a service of its own. */
 #include "core/nvidia/nvidia.h"
 #include <assert.h>
 
