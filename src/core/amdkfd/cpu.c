@@ -8,11 +8,11 @@ static void build_local(struct uvm_core *c, struct uvm_driver_task *t, struct uv
   uvm__kfd_plan_map(t, b, 0, &rest);
 }
 
+/* The thread's access comes before whoever waits for the lock can take the page away again: else two never get on. */
 static void resume(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
-  uint32_t thread = t->cpu.thread;
+  c->hw.resume(c->hw.ctx, t->cpu.thread, now);
   if (uvm__kfd(c)->holder == t) uvm__kfd_unlock(c, t, now);
   uvm__kfd_task_done(c, t);
-  c->hw.resume(c->hw.ctx, thread, now);
 }
 
 static void served(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
