@@ -17,10 +17,10 @@ static void test_vectors(void **state) {
   uvm_ns mapped = *uvm__kfd_quiet(range(&w, a, 0x1234), 0x1234) - 2 * MS;
 
   w.now = mapped + 3 * MS / 2;
-  unsigned replays = w.replays;
+  size_t replays = w.replays.n;
   gpu_fault(&w, GPU0, a, 0x1500);
   assert_vram(&w, a, 0x1234, GPU0, 512);
-  assert_int_equal(w.replays, replays + 1);
+  assert_int_equal(w.replays.n, replays + 1);
   assert_smi("");
 
   w.now = mapped + 5 * MS / 2;
@@ -39,7 +39,7 @@ static void test_vectors(void **state) {
   assert_vram(&w, a, 0x1234, 0, 0);
   assert_int_equal(used(&w, HBM0), 0);
   assert_int_equal(w.resumed, 2);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* Pages that the CPU wrote are copied, the holes of the window are cleared VRAM. */
@@ -53,9 +53,9 @@ static void test_copies_what_exists(void **state) {
   assert_vram(&w, a, 0x1234, GPU0, 512);
   assert_int_equal(world_count(&w, UVM_E_TRANSFER), 1);
   for (size_t i = 0; i < w.events.n; i++)
-    if (w.events.v[i].kind == UVM_E_TRANSFER) assert_int_equal(w.events.v[i].bytes, 2 * UVM_PAGE);
+    if (w.events.v[i].e.kind == UVM_E_TRANSFER) assert_int_equal(w.events.v[i].e.bytes, 2 * UVM_PAGE);
   assert_false(maps(&w, CPU, a, 0x1234));
-  world_close(&w);
+  close_world(&w);
 }
 
 /* A granularity of 2^18 moves the whole range, one of 2^4 sixteen pages. */
@@ -70,7 +70,7 @@ static void test_granularity(void **state) {
     struct uvm_alloc *a = vector_world(&w, "granularity", rows[i].g);
     gpu_fault(&w, GPU0, a, 0x1234);
     assert_vram(&w, a, 0x1234, GPU0, rows[i].pages);
-    world_close(&w);
+    close_world(&w);
   }
 }
 
@@ -82,7 +82,7 @@ static void test_preferred_elsewhere(void **state) {
   gpu_fault(&w, GPU0, a, 0x1234);
   assert_vram(&w, a, 0x1234, GPU0, 512);
   assert_smi("7 @1234(1) W\n5 @1200(200) 0->1 ffffffff:2 1\n6 @1200(200) 0->1 1 0\n8 @1234(1) M\n");
-  world_close(&w);
+  close_world(&w);
 }
 
 /* In place: the window's holes get system memory, which GPU and CPU map. */
@@ -97,7 +97,7 @@ static void test_in_place(void **state) {
   assert_true(maps(&w, GPU0, a, 0x1200) && maps(&w, CPU, a, 0x13ff));
   assert_int_equal(world_count(&w, UVM_E_REMOTE_MAP), 512);
   assert_smi("7 @1234(1) W\n8 @1234(1) U\n");
-  world_close(&w);
+  close_world(&w);
 }
 
 /* Unregistered memory: each fault makes its range; a neighbour limits it. */
@@ -121,7 +121,7 @@ static void test_unregistered(void **state) {
   gpu_fault(&w, GPU0, a, 0x2234);
   assert_int_equal(range(&w, a, 0x2234)->pages.first, 0x2221);
   assert_int_equal(range(&w, a, 0x2234)->pages.last, 0x22ff);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* -- quirks -- */
@@ -134,14 +134,14 @@ static void failed_migration(const char *says_m, const char *end) {
   open_world(&w, 64 * MIB);
   world_option(&w, "ignored_failure_says_m", says_m);
   start(&w);
-  assert_int_equal(uvm_space_alloc(w.c.space, "d", "d", UVM_NEVER, 63 * MIB, UVM_DEVICE, HBM0, &device, &e), 0);
+  assert_int_equal(uvm_space_alloc(w.core.space, "d", "d", UVM_NEVER, 63 * MIB, UVM_DEVICE, HBM0, &device, &e), 0);
   struct uvm_alloc *a = alloc_pages(&w, 0x100000, 0x100200);
   gpu_fault(&w, GPU0, a, 0x100034);
   assert_vram(&w, a, 0x100034, 0, 0);
   assert_true(maps(&w, GPU0, a, 0x100034));
   assert_int_equal(used(&w, HBM0), 63 * MIB);
   assert_smi(end);
-  world_close(&w);
+  close_world(&w);
 }
 
 static void test_q6_ignored_failure(void **state) {
@@ -161,11 +161,11 @@ static void hear_raw(void *ctx, const char *line, size_t bytes) {
 static void restore(const char *nul, const char *line, size_t bytes) {
   struct world w;
   vector_world(&w, "restore_nul", nul);
-  uvm_smi_listen(&w.c, hear_raw, NULL);
-  uvm__kfd_smi(&w.c, (struct kfd_smi){.id = KFD_QUEUE_RESTORE, .t = 7, .to = 0xc4a1});
+  uvm_smi_listen(&w.core, hear_raw, NULL);
+  uvm__kfd_smi(&w.core, (struct kfd_smi){.id = KFD_QUEUE_RESTORE, .t = 7, .to = 0xc4a1});
   assert_int_equal(raw_bytes, bytes);
   assert_memory_equal(raw, line, bytes);
-  world_close(&w);
+  close_world(&w);
 }
 
 static void test_q7_restore_nul(void **state) {
@@ -184,7 +184,7 @@ static void dedupe(const char *per_range, uint64_t pages) {
   assert_int_equal(world_count(&w, UVM_E_GPU_FAULT), 1);
   gpu_fault(&w, GPU0, a, 0x1500);
   assert_vram(&w, a, 0x1234, GPU0, pages);
-  world_close(&w);
+  close_world(&w);
 }
 
 static void test_q8_dedupe(void **state) {
@@ -208,7 +208,7 @@ static void test_q10_whole_range(void **state) {
   prefetch(&w, a, 0x1000, 0x8fff, HBM0);
   assert_int_equal(used(&w, HBM0), 128 * MIB);
   assert_vram(&w, a, 0x1234, GPU0, 0x8000);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* -- the filter in front (2.3): the same page within 5000 ticks, here of 10 ns -- */
@@ -218,17 +218,17 @@ static void test_filter(void **state) {
   struct uvm_alloc *a = vector_world(&w, NULL, NULL);
   (void)state;
   w.armed[GPU0] = false; /* all are in the ring before the handler looks */
-  for (int i = 0; i < 3; i++) world_ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1234), UVM_A_READ), w.now += 24999;
+  for (int i = 0; i < 3; i++) ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1234), UVM_A_READ), w.now += 24999;
   w.now = 50000;
-  world_ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1234), UVM_A_WRITE);
-  w.c.driver->interrupt(&w.c, GPU0, w.now);
+  ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1234), UVM_A_WRITE);
+  w.core.driver->interrupt(&w.core, GPU0, w.now);
   world_run(&w);
   assert_int_equal(world_count(&w, UVM_E_GPU_FAULT), 1);
   for (size_t i = 0; i < w.events.n; i++)
-    if (w.events.v[i].kind == UVM_E_GPU_BATCH)
-      assert_true(w.events.v[i].raw == 3 && w.events.v[i].distinct == 1 && w.events.v[i].access == UVM_A_READ);
+    if (w.events.v[i].e.kind == UVM_E_GPU_BATCH)
+      assert_true(w.events.v[i].e.raw == 3 && w.events.v[i].e.distinct == 1 && w.events.v[i].e.access == UVM_A_READ);
   assert_true(w.armed[GPU0]);
-  world_close(&w);
+  close_world(&w);
 }
 
 int main(void) {

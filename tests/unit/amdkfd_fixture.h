@@ -5,7 +5,6 @@
 #include "core/amdkfd/amdkfd.h"
 #include "tests/unit/driver_fixture.h"
 
-#define MIB (1ull << 20)
 #define GIB (1ull << 30)
 #define MS 1000000ull
 
@@ -21,17 +20,22 @@ static inline void hear(void *ctx, const char *line, size_t bytes) {
 }
 
 static inline void open_world(struct world *w, uint64_t vram) {
-  world_open(w, &uvm_driver_amdkfd, vram, NULL, 0);
+  world_open(w, &uvm_driver_amdkfd, topology(PCIE, vram, 0), NULL, 0);
   smi[0] = 0;
 }
 
 static inline void start(struct world *w) {
   world_start(w);
-  uvm_smi_listen(&w->c, hear, NULL);
+  uvm_smi_listen(&w->core, hear, NULL);
+}
+
+static inline void close_world(struct world *w) {
+  assert_string_equal(w->failure, "");
+  world_close(w);
 }
 
 static inline struct uvm_alloc *alloc_pages(struct world *w, uint64_t first, uint64_t end) {
-  return managed(w->c.space, first * UVM_PAGE, (end - first) * UVM_PAGE);
+  return managed_in(w->core.space, first * UVM_PAGE, (end - first) * UVM_PAGE);
 }
 
 /* The world of 2.4: a range [0x1000..0x8fff] on GPUs with 8 GiB, after option=value (NULL none). */
@@ -42,14 +46,22 @@ static inline struct uvm_alloc *vector_world(struct world *w, const char *key, c
   return alloc_pages(w, 0x1000, 0x9000);
 }
 
+/* A raw fault arrives; the handler is interrupted at once if it asked to be. */
+static inline void ring(struct world *w, uvm_proc gpu, struct uvm_alloc *a, uint64_t offset, enum uvm_access access) {
+  UVM_PUSH(&w->ring[gpu]) = (struct uvm_raw_fault){.alloc = a, .offset = offset, .access = (uint8_t)access, .time = w->now};
+  if (!w->armed[gpu]) return;
+  w->armed[gpu] = false;
+  w->core.driver->interrupt(&w->core, gpu, w->now);
+}
+
 static inline void gpu_fault(struct world *w, uvm_proc gpu, struct uvm_alloc *a, uint64_t page) {
-  world_ring(w, gpu, a, uvm__kfd_offset(a, page), UVM_A_WRITE);
+  ring(w, gpu, a, uvm__kfd_offset(a, page), UVM_A_WRITE);
   world_run(w);
 }
 
 static inline void cpu_touch(struct world *w, struct uvm_alloc *a, uint64_t page) {
   struct uvm_cpu_fault f = {.alloc = a, .offset = uvm__kfd_offset(a, page), .access = UVM_A_WRITE};
-  w->c.driver->cpu_fault(&w->c, &f, w->now);
+  w->core.driver->cpu_fault(&w->core, &f, w->now);
   world_run(w);
 }
 
@@ -62,29 +74,29 @@ static inline void call(struct world *w, void (*op)(struct uvm_core *, const str
                        .proc = proc,
                        .advice = advice};
   unsigned before = w->completed;
-  op(&w->c, &k, w->now);
+  op(&w->core, &k, w->now);
   world_run(w);
   assert_int_equal(w->completed, before + 1);
 }
 
 static inline void prefetch(struct world *w, struct uvm_alloc *a, uint64_t first, uint64_t last, uvm_node to) {
-  call(w, w->c.driver->prefetch, a, first, last, to, GPU0, UVM_ADV_SET_READ_MOSTLY);
+  call(w, w->core.driver->prefetch, a, first, last, to, GPU0, UVM_ADV_SET_READ_MOSTLY);
 }
 
 static inline void advise(struct world *w, struct uvm_alloc *a, uint64_t first, uint64_t last, enum uvm_advice advice, uvm_node node,
                           uvm_proc proc) {
-  call(w, w->c.driver->advise, a, first, last, node, proc, advice);
+  call(w, w->core.driver->advise, a, first, last, node, proc, advice);
 }
 
-static inline struct kfd_prange *range(struct world *w, struct uvm_alloc *a, uint64_t page) { return uvm__kfd_find(&w->c, a, page); }
+static inline struct kfd_prange *range(struct world *w, struct uvm_alloc *a, uint64_t page) { return uvm__kfd_find(&w->core, a, page); }
 
 /* The range's VRAM pages and where they are, counted in the masks and as the driver counts them. */
 static inline void assert_vram(struct world *w, struct uvm_alloc *a, uint64_t page, uint32_t location, uint64_t pages) {
   const struct kfd_prange *r = range(w, a, page);
   uint64_t n = 0;
   for (struct kfd_span left = r->pages; location && left.first <= left.last;) {
-    struct kfd_part p = uvm__kfd_part(w->c.space, a, left);
-    uvm_mask_and(&p.pages, uvm_block_resident(w->c.space, p.block, w->c.space->procs[location].home));
+    struct kfd_part p = uvm__kfd_part(w->core.space, a, left);
+    uvm_mask_and(&p.pages, uvm_block_resident(w->core.space, p.block, w->core.space->procs[location].home));
     n += (uint64_t)uvm_mask_count(&p.pages);
     left.first = p.next;
   }
@@ -93,11 +105,11 @@ static inline void assert_vram(struct world *w, struct uvm_alloc *a, uint64_t pa
   assert_int_equal(r->actual, location);
 }
 
-static inline uint64_t used(const struct world *w, uvm_node n) { return w->c.space->nodes[n].capacity - w->c.space->nodes[n].free; }
+static inline uint64_t used(const struct world *w, uvm_node n) { return w->core.space->nodes[n].capacity - w->core.space->nodes[n].free; }
 
 static inline bool maps(struct world *w, uvm_proc p, struct uvm_alloc *a, uint64_t page) {
   const struct uvm_block *b = uvm_block_find(a, uvm__kfd_offset(a, page));
-  return b && uvm_mask_test(uvm_block_mapped(w->c.space, b, p, UVM_MAP_WRITE), (int)(page % UVM_BLOCK_PAGES));
+  return b && uvm_mask_test(uvm_block_mapped(w->core.space, b, p, UVM_MAP_WRITE), (int)(page % UVM_BLOCK_PAGES));
 }
 
 static inline void assert_smi(const char *lines) {

@@ -10,7 +10,7 @@ static struct uvm_alloc *crowded(struct world *w) {
   struct uvm_error e;
   open_world(w, 256 * MIB);
   start(w);
-  assert_int_equal(uvm_space_alloc(w->c.space, "d", "d", UVM_NEVER, 240 * MIB, UVM_DEVICE, HBM0, &device, &e), 0);
+  assert_int_equal(uvm_space_alloc(w->core.space, "d", "d", UVM_NEVER, 240 * MIB, UVM_DEVICE, HBM0, &device, &e), 0);
   return alloc_pages(w, 0x100000, 0x101800);
 }
 
@@ -36,11 +36,11 @@ static void test_eviction(void **state) {
   assert_int_equal(used(&w, HBM0), 256 * MIB);
   assert_int_equal(world_count(&w, UVM_E_EVICT), 1);
   for (size_t i = 0; i < w.events.n; i++)
-    if (w.events.v[i].kind == UVM_E_EVICT) assert_true(w.events.v[i].bytes == 8 * MIB && w.events.v[i].value == 4 * MIB);
+    if (w.events.v[i].e.kind == UVM_E_EVICT) assert_true(w.events.v[i].e.bytes == 8 * MIB && w.events.v[i].e.value == 4 * MIB);
   assert_true(maps(&w, CPU, a, 0x100800) && maps(&w, CPU, a, 0x100bff) && !maps(&w, GPU0, a, 0x100800));
   assert_smi("7 @101000(1) W\n5 @100800(800) 1->0 ffffffff:ffffffff 3\nb @100800(800) 1 1\nb @100800(800) 2 1\n6 @100800(800) 1->0 3 0\n"
              "5 @101000(200) 0->1 ffffffff:ffffffff 1\n6 @101000(200) 0->1 1 0\n8 @101000(1) M\n");
-  world_close(&w);
+  close_world(&w);
 }
 
 /* Ranges that share the victim leave together; the one without pages in VRAM has none to move. */
@@ -61,7 +61,7 @@ static void test_eviction_shared(void **state) {
              "5 @100400(400) 1->0 1:ffffffff 3\nb @100400(400) 1 1\nb @100400(400) 2 1\n"
              "6 @100100(300) 1->0 3 0\n6 @100400(400) 1->0 3 0\n"
              "5 @101000(200) 0->1 ffffffff:ffffffff 1\n6 @101000(200) 0->1 1 0\n8 @101000(1) M\n");
-  world_close(&w);
+  close_world(&w);
 }
 
 /* Pages that Linux refuses: three tries for a victim, then the migration has failed, which is ignored. */
@@ -77,7 +77,7 @@ static void test_eviction_refused(void **state) {
     assert_vram(&w, a, 0x101000, refusals == 2 ? GPU0 : 0, refusals == 2 ? 512 : 0);
     assert_vram(&w, a, 0x100000, refusals == 2 ? 0 : GPU0, refusals == 2 ? 0 : 512);
     assert_true(maps(&w, GPU0, a, 0x101000));
-    world_close(&w);
+    close_world(&w);
   }
 }
 
@@ -92,7 +92,7 @@ static void test_partial(void **state) {
   assert_vram(&w, a, 0x1234, GPU0, 511);
   assert_int_equal(world_count(&w, UVM_E_REMOTE_MAP), 1);
   assert_smi("7 @1234(1) W\n5 @1200(200) 0->1 ffffffff:ffffffff 1\n6 @1200(200) 0->1 1 0\n8 @1234(1) M\n");
-  world_close(&w);
+  close_world(&w);
 }
 
 /* -- two GPUs (2.5): VRAM to VRAM goes through system memory, the whole range first -- */
@@ -113,7 +113,7 @@ static void test_other_gpu(void **state) {
   assert_true(maps(&w, CPU, a, 0x1500) && maps(&w, GPU1, a, 0x1234) && !maps(&w, GPU0, a, 0x1234));
   assert_smi("7 @1234(2) W\n5 @1000(8000) 1->0 ffffffff:ffffffff 1\nb @1000(8000) 1 1\nb @1000(8000) 2 1\n6 @1000(8000) 1->0 1 0\n"
              "5 @1200(200) 0->2 ffffffff:ffffffff 1\n6 @1200(200) 0->2 1 0\n8 @1234(2) M\n");
-  world_close(&w);
+  close_world(&w);
 }
 
 /* Three attempts to empty the range, then an error; what is left comes to system memory as far as it goes. */
@@ -129,7 +129,7 @@ static void test_other_gpu_refused(void **state) {
   assert_vram(&w, a, 0x1234, GPU0, 512);
   assert_false(maps(&w, GPU1, a, 0x1234));
   assert_int_equal(w.refusals, 0);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* -- the API -- */
@@ -151,11 +151,11 @@ static void test_prefetch(void **state) {
   prefetch(&w, a, 0x5000, 0x8fff, DRAM);
   assert_int_equal(used(&w, HBM0), 0);
   smi[0] = 0;
-  unsigned plans = w.plans;
+  size_t plans = w.plans.n;
   prefetch(&w, a, 0x1000, 0x8fff, DRAM); /* nothing to do */
   assert_smi("");
-  assert_int_equal(w.plans, plans);
-  world_close(&w);
+  assert_int_equal(w.plans.n, plans);
+  close_world(&w);
 }
 
 /* 2.6, with XNACK on: what comes back to system memory is mapped for the GPUs with access, if it was mapped before; a GPU that
@@ -168,12 +168,12 @@ static void test_prefetch_maps(void **state) {
   prefetch(&w, a, 0x1000, 0x2fff, DRAM);
   assert_true(maps(&w, GPU0, a, 0x1000) && maps(&w, GPU1, a, 0x2fff));
   advise(&w, a, 0x3000, 0x4fff, UVM_ADV_SET_ACCESSED_BY, UVM_NONE, GPU1);
-  unsigned plans = w.plans;
+  size_t plans = w.plans.n;
   prefetch(&w, a, 0x3000, 0x4fff, HBM0); /* GPU1 could not reach it there, so it stays where it is */
   prefetch(&w, a, 0x3000, 0x4fff, DRAM);
-  assert_int_equal(w.plans, plans);
+  assert_int_equal(w.plans.n, plans);
   assert_vram(&w, a, 0x3000, 0, 0);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* A split inside a block: the parts' counts are their own. */
@@ -197,7 +197,7 @@ static void test_split(void **state) {
   assert_int_equal(used(&w, HBM0), 128 * MIB);
   cpu_touch(&w, a, 0x1300);
   assert_int_equal(used(&w, HBM0), 0);
-  world_close(&w);
+  close_world(&w);
 }
 
 static void test_advice(void **state) {
@@ -225,7 +225,7 @@ static void test_advice(void **state) {
   advise(&w, a, 0x1000, 0x8fff, UVM_ADV_UNSET_PREFERRED, UVM_NONE, CPU);
   assert_int_equal(r->preferred, KFD_UNDEFINED);
   assert_int_equal(world_count(&w, UVM_E_ADVISE), 6);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* A memcpy's side makes pages where there are none, and moves nothing. */
@@ -235,12 +235,12 @@ static void test_copy(void **state) {
   struct uvm_call k = {.alloc = a, .offset = uvm__kfd_offset(a, 0x13fe), .bytes = 4 * UVM_PAGE, .node = UVM_NONE};
   (void)state;
   gpu_fault(&w, GPU0, a, 0x1234);
-  w.c.driver->copy(&w.c, &k, false, w.now);
+  w.core.driver->copy(&w.core, &k, false, w.now);
   world_run(&w);
   assert_int_equal(w.completed, 1);
   assert_vram(&w, a, 0x1234, GPU0, 512);
   assert_true(!maps(&w, CPU, a, 0x13ff) && maps(&w, CPU, a, 0x1400) && maps(&w, CPU, a, 0x1401) && !maps(&w, CPU, a, 0x1402));
-  world_close(&w);
+  close_world(&w);
 }
 
 /* While a migration holds the lock, a CPU fault on the range waits for it; one on another allocation does not. */
@@ -253,18 +253,18 @@ static void test_lock(void **state) {
   gpu_fault(&w, GPU0, a, 0x1500);
   w.now += 3 * MS;
   uvm_ns t = w.now;
-  world_ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1234), UVM_A_WRITE);
+  ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1234), UVM_A_WRITE);
   w.now = t + 200; /* the handler wakes at t + 100 and has the lock for two plans, to t + 2100 */
-  struct world_wake handler = w.wakes.v[--w.wakes.n];
-  w.c.driver->wake(&w.c, handler.task, t + 100);
-  w.c.driver->cpu_fault(&w.c, &on_a, w.now);
-  w.c.driver->cpu_fault(&w.c, &on_b, w.now);
+  struct queued handler = w.queue.v[--w.queue.n];
+  w.core.driver->wake(&w.core, handler.task, t + 100);
+  w.core.driver->cpu_fault(&w.core, &on_a, w.now);
+  w.core.driver->cpu_fault(&w.core, &on_b, w.now);
   world_run(&w);
   assert_int_equal(w.resumed, 2);
   for (size_t i = 0; i < w.events.n; i++)
-    if (w.events.v[i].kind == UVM_E_CPU_FAULT) assert_int_equal(w.events.v[i].dur, w.events.v[i].alloc == b->number ? 1000 : 1900 + 1000);
+    if (w.events.v[i].e.kind == UVM_E_CPU_FAULT) assert_int_equal(w.events.v[i].e.dur, w.events.v[i].e.alloc == b->number ? 1000 : 1900 + 1000);
   assert_vram(&w, a, 0x1234, GPU0, 512);
-  world_close(&w);
+  close_world(&w);
 }
 
 /* A first touch by the CPU under way in a block that the GPU's fault wants: 1000 ns from its begin, then move and map. */
@@ -273,13 +273,13 @@ static void test_busy_block(void **state) {
   struct uvm_alloc *a = vector_world(&w, NULL, NULL);
   struct uvm_cpu_fault touch = {.alloc = a, .offset = uvm__kfd_offset(a, 0x1234), .access = UVM_A_WRITE};
   (void)state;
-  world_ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1235), UVM_A_WRITE);
-  w.c.driver->cpu_fault(&w.c, &touch, 0);
+  ring(&w, GPU0, a, uvm__kfd_offset(a, 0x1235), UVM_A_WRITE);
+  w.core.driver->cpu_fault(&w.core, &touch, 0);
   world_run(&w);
   assert_vram(&w, a, 0x1234, GPU0, 512);
   for (size_t i = 0; i < w.events.n; i++)
-    if (w.events.v[i].kind == UVM_E_GPU_BATCH) assert_true(w.events.v[i].t == 100 && w.events.v[i].dur == 900 + 1000 + 1000);
-  world_close(&w);
+    if (w.events.v[i].e.kind == UVM_E_GPU_BATCH) assert_true(w.events.v[i].e.t == 100 && w.events.v[i].e.dur == 900 + 1000 + 1000);
+  close_world(&w);
 }
 
 /* -- a policy that places -- */
@@ -296,7 +296,7 @@ static void test_placing(void **state) {
   const struct uvm_policy *parts[] = {&placer};
   struct world w;
   (void)state;
-  world_open(&w, &uvm_driver_amdkfd, 256 * MIB, parts, 1);
+  world_open(&w, &uvm_driver_amdkfd, topology(PCIE, 256 * MIB, 0), parts, 1);
   start(&w);
   smi[0] = 0;
   struct uvm_alloc *a = alloc_pages(&w, 0x100000, 0x101000);
@@ -308,11 +308,11 @@ static void test_placing(void **state) {
   w.now += 3 * MS;
   gpu_fault(&w, GPU0, a, 0x100000);
   assert_vram(&w, a, 0x100000, GPU0, 512);
-  assert_true(w.c.space->lists[HBM0][UVM_L_USED].oldest == uvm_page_backing(uvm_block_find(a, 0x800 * UVM_PAGE), HBM0, 0));
+  assert_true(w.core.space->lists[HBM0][UVM_L_USED].oldest == uvm_page_backing(uvm_block_find(a, 0x800 * UVM_PAGE), HBM0, 0));
   answer = &stay; /* where it is: in VRAM, and its object is used once more */
   gpu_fault(&w, GPU0, a, 0x100800);
-  assert_true(w.c.space->lists[HBM0][UVM_L_USED].oldest == uvm_page_backing(uvm_block_find(a, 0), HBM0, 0));
-  world_close(&w);
+  assert_true(w.core.space->lists[HBM0][UVM_L_USED].oldest == uvm_page_backing(uvm_block_find(a, 0), HBM0, 0));
+  close_world(&w);
 }
 
 static void test_placing_duplicates(void **state) {
@@ -320,14 +320,14 @@ static void test_placing_duplicates(void **state) {
   const struct uvm_policy *parts[] = {&placer};
   struct world w;
   (void)state;
-  world_open(&w, &uvm_driver_amdkfd, 256 * MIB, parts, 1);
+  world_open(&w, &uvm_driver_amdkfd, topology(PCIE, 256 * MIB, 0), parts, 1);
   start(&w);
   struct uvm_alloc *a = alloc_pages(&w, 0x100000, 0x101000);
   answer = &copy;
   gpu_fault(&w, GPU0, a, 0x100000);
-  assert_non_null(strstr(w.said, "duplicated"));
-  w.said[0] = 0;
-  world_close(&w);
+  assert_non_null(strstr(w.failure, "duplicated"));
+  w.failure[0] = 0;
+  close_world(&w);
 }
 
 /* Freed memory is unmapped: trigger 2 (2.7). */
@@ -337,11 +337,11 @@ static void test_freeing(void **state) {
   (void)state;
   gpu_fault(&w, GPU0, a, 0x1234);
   smi[0] = 0;
-  w.c.driver->freeing(&w.c, a, w.now);
-  uvm_space_free(w.c.space, a);
+  w.core.driver->freeing(&w.core, a, w.now);
+  uvm_space_free(w.core.space, a);
   assert_smi("b @1000(8000) 1 2\nb @1000(8000) 2 2\n");
   assert_int_equal(used(&w, HBM0), 0);
-  world_close(&w);
+  close_world(&w);
 }
 
 int main(void) {

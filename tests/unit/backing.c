@@ -1,8 +1,6 @@
 /* Backings: room, service order, pages, what they know of their blocks. Expected values are arithmetic. */
 #include "tests/unit/fixture.h"
 
-#define MIB (1ull << 20)
-
 static void expect_list(const struct uvm_space *s, uvm_node n, enum uvm_list l, const char *ids) {
   char found[64] = "", *at = found;
   uvm_backing_id last = 0;
@@ -61,7 +59,7 @@ static void test_room(void **state) {
 static void test_backings_of_pages(void **state) {
   (void)state;
   struct uvm_space *s = small_space(4 * MIB);
-  struct uvm_block *b = uvm_block_get(s, managed(s, 0x7f0000010000, 33 * 4096), 0); /* pages [16, 49) */
+  struct uvm_block *b = uvm_block_get(s, managed_in(s, 0x7f0000010000, 33 * 4096), 0); /* pages [16, 49) */
   uvm_backing_id big = uvm_backing_create(s, HBM0, 64 << 10), small = uvm_backing_create(s, HBM0, 4096);
   for (int p = 16; p < 32; p++) uvm_backing_attach(s, big, b, p, 1);
   uvm_backing_attach(s, small, b, 48, 1);
@@ -83,7 +81,7 @@ static void test_backings_of_pages(void **state) {
 static void test_whole_after_pages(void **state) {
   (void)state;
   struct uvm_space *s = small_space(4 * MIB);
-  struct uvm_block *b = uvm_block_get(s, managed(s, UVM_NEVER, MIB), 0);
+  struct uvm_block *b = uvm_block_get(s, managed_in(s, UVM_NEVER, MIB), 0);
   uvm_backing_id part = uvm_backing_create(s, HBM0, 4096);
   uvm_backing_attach(s, part, b, 7, 1);
   uvm_backing_destroy(s, part);
@@ -99,7 +97,7 @@ static void test_whole_after_pages(void **state) {
 static void test_cut(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, UVM_NEVER, MIB);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, MIB);
   struct uvm_block *b = uvm_block_get(s, a, 0);
   uvm_backing_id k[2] = {uvm_backing_create(s, HBM0, 64 << 10), uvm_backing_create(s, HBM0, 64 << 10)};
   uvm_backing_attach(s, k[0], b, 0, 16);
@@ -120,7 +118,7 @@ static void test_cut(void **state) {
 static void test_look(void **state) {
   (void)state;
   struct uvm_space *s = small_space(4 * MIB);
-  struct uvm_block *b = uvm_block_get(s, managed(s, UVM_NEVER, 2 * MIB), 0);
+  struct uvm_block *b = uvm_block_get(s, managed_in(s, UVM_NEVER, 2 * MIB), 0);
   uvm_backing_id k = back(s, b, HBM0);
   assert_false(uvm_backing_look(s, k)->dirty);
   step(s, UVM_S_POPULATE, b, CPU, 0, 0, DRAM, 0, 8);

@@ -1,22 +1,44 @@
-/* A small PCIe machine for the core's tests: a CPU whose memory is unlimited, two GPUs that reach it and not each other. */
+/* A small machine for the tests of the core and of drivers: a CPU whose memory is unlimited and two GPUs; and short ways to make
+ * allocations, plans and committed steps. */
 #ifndef UVM_FIXTURE_H
 #define UVM_FIXTURE_H
 #include "tests/unit/unit.h"
 #include "core/plan.h"
 
+#define MIB (1ull << 20)
 enum { CPU, GPU0, GPU1, PROCS };
-enum { DRAM, HBM0, HBM1, NODES };
+enum { DRAM, HBM0, HBM1, NODES }; /* numbered as the processors whose homes they are */
+/* Between CPU and GPUs PCIe, unless coherent. The GPUs reach each other's memory only over NVLink. */
+enum link { PCIE, COHERENT, NVLINK };
 
-static inline struct uvm_space *small_space(uint64_t gpu_bytes) {
-  const struct uvm_proc_info procs[PROCS] = {{.name = "cpu", .home = DRAM, .reach = 1 << DRAM},
-                                             {.name = "gpu0", .home = HBM0, .reach = 1 << DRAM | 1 << HBM0},
-                                             {.name = "gpu1", .home = HBM1, .reach = 1 << DRAM | 1 << HBM1}};
-  const struct uvm_node_info nodes[NODES] = {
-      {.name = "dram"}, {.name = "hbm0", .capacity = gpu_bytes}, {.name = "hbm1", .capacity = gpu_bytes}};
-  return uvm_space_create(&(struct uvm_topology){.nprocs = PROCS, .nnodes = NODES, .procs = procs, .nodes = nodes, .machine = "small"});
+static inline const struct uvm_topology *topology(enum link l, uint64_t gpu_bytes, uint32_t version) {
+  static struct uvm_proc_info procs[PROCS];
+  static struct uvm_node_info nodes[NODES];
+  static struct uvm_topology t;
+  uint32_t cpu = 1 << DRAM, g0 = 1 << HBM0, g1 = 1 << HBM1;
+  procs[CPU] = (struct uvm_proc_info){.name = "cpu", .home = DRAM, .reach = cpu, .native_atomics = cpu};
+  procs[GPU0] = (struct uvm_proc_info){.name = "gpu0", .home = HBM0, .reach = cpu | g0, .native_atomics = g0};
+  procs[GPU1] = (struct uvm_proc_info){.name = "gpu1", .home = HBM1, .reach = cpu | g1, .native_atomics = g1};
+  if (l == COHERENT) {
+    for (int p = 0; p < PROCS; p++)
+      procs[p].reach = cpu | (p == GPU1 ? g1 : g0) | (p == CPU ? g1 : 0), procs[p].native_atomics = procs[p].reach;
+    procs[CPU].fast_link = 1 << GPU0 | 1 << GPU1;
+    procs[GPU0].fast_link = procs[GPU1].fast_link = 1 << CPU;
+  }
+  if (l == NVLINK) {
+    procs[GPU0].reach |= g1, procs[GPU0].native_atomics |= g1, procs[GPU0].fast_link = 1 << GPU1;
+    procs[GPU1].reach |= g0, procs[GPU1].native_atomics |= g0, procs[GPU1].fast_link = 1 << GPU0;
+  }
+  nodes[DRAM] = (struct uvm_node_info){.name = "dram"};
+  nodes[HBM0] = (struct uvm_node_info){.name = "hbm0", .capacity = gpu_bytes};
+  nodes[HBM1] = (struct uvm_node_info){.name = "hbm1", .capacity = gpu_bytes};
+  t = (struct uvm_topology){
+      .nprocs = PROCS, .nnodes = NODES, .procs = procs, .nodes = nodes, .machine = "small", .driver = "nvidia", .driver_version = version};
+  return &t;
 }
+static inline struct uvm_space *small_space(uint64_t gpu_bytes) { return uvm_space_create(topology(PCIE, gpu_bytes, 580)); }
 
-static inline struct uvm_alloc *managed(struct uvm_space *s, uint64_t base, uint64_t bytes) {
+static inline struct uvm_alloc *managed_in(struct uvm_space *s, uint64_t base, uint64_t bytes) {
   struct uvm_alloc *a;
   struct uvm_error e;
   if (uvm_space_alloc(s, "a", "label", base, bytes, UVM_MANAGED, UVM_NONE, &a, &e)) fail_msg("%s", e.text);

@@ -2,8 +2,6 @@
 #include "tests/unit/fixture.h"
 #include "core/host.h"
 
-#define MIB (1ull << 20)
-
 /* -- a core without driver and engine; hw.fail keeps what was said -- */
 
 struct bench {
@@ -27,7 +25,7 @@ static void open_bench(struct bench *t, const struct uvm_policy *const *parts, s
   *t = (struct bench){.c.space = small_space(8 * MIB)};
   t->c.hw.fail = keep, t->c.hw.ctx = t;
   t->c.host = uvm_host_create(&t->c, parts, n);
-  t->b = uvm_block_get(t->c.space, managed(t->c.space, UVM_NEVER, MIB), 0);
+  t->b = uvm_block_get(t->c.space, managed_in(t->c.space, UVM_NEVER, MIB), 0);
 }
 
 static void close_bench(struct bench *t) {
@@ -163,7 +161,7 @@ static void test_state(void **state) {
   finis = block_finis = 0;
   OPEN(&t, &puppet, &listener);
   assert_int_equal(uvm_host_start(t.c.host, &e), 0);
-  struct uvm_block *silent = uvm_block_get(t.c.space, managed(t.c.space, UVM_NEVER, MIB), 0);
+  struct uvm_block *silent = uvm_block_get(t.c.space, managed_in(t.c.space, UVM_NEVER, MIB), 0);
   for (int i = 0; i < 3; i++) uvm_tell(t.c.host, &(struct uvm_told){.kind = UVM_T_POPULATED, .block = t.b->id}, 5);
   int **own = t.b->policy_state; /* one memory a part */
   assert_true(*own[0] == 3 && *own[1] == 3 && own[0] != own[1]);
@@ -375,7 +373,7 @@ static void test_prefetch_and_counter(void **state) {
 static void four_backings(struct bench *t, struct uvm_block *b[4]) {
   struct uvm_space *s = t->c.space;
   for (int i = 0; i < 4; i++) {
-    b[i] = uvm_block_get(s, managed(s, UVM_NEVER, 2 * MIB), 0);
+    b[i] = uvm_block_get(s, managed_in(s, UVM_NEVER, 2 * MIB), 0);
     assert_int_equal(back(s, b[i], HBM0), i + 1);
   }
   static const uvm_backing_id order[] = {4, 1, 3};

@@ -108,7 +108,7 @@ static void a_read_of_a_read_mostly_range_is_read_only(void **state) {
   open_world(PCIE, WITH_PREFETCH);
   advise(mem, 0, 2048, UVM_ADV_SET_READ_MOSTLY, UVM_NONE);
   cpu_touch(mem, 1, UVM_A_WRITE);
-  world->more = uvm_mask_range(0, 2);
+  script.more = uvm_mask_range(0, 2);
   gpu_touch(GPU0, mem, 0, UVM_A_READ);
   assert_mapped(mem, 0, "-r-");
   assert_int_equal(nodes_of(mem, 1), 1 << DRAM | 1 << HBM0); /* prefetched pages are copied as well */
@@ -216,12 +216,12 @@ static void prefetch_populates_untouched_pages(void **state) {
   (void)state;
   open_world(PCIE, WITH_PREFETCH);
   cpu_touch(mem, 3, UVM_A_WRITE);
-  world->prefetch_asked = 0;
+  script.prefetch_asked = 0;
   forget();
   prefetch(mem, 0, 512, HBM0);
   assert_int_equal(resident_pages(mem, HBM0), 512);
   assert_int_equal(bytes_moved(UVM_C_USER), UVM_PAGE);
-  assert_int_equal(world->prefetch_asked, 0);
+  assert_int_equal(script.prefetch_asked, 0);
   assert_mapped(mem, 3, "-a-"); /* mapped by nobody: everything */
   assert_mapped(mem, 511, "-a-");
   assert_int_equal(event(UVM_E_PREFETCH, 0)->bytes, 2 * MIB);

@@ -136,7 +136,7 @@ static void five_throttled_batches_a_service(void **state) {
   (void)state;
   open_world(WITH_THRASH);
   world->on_replay = throttled_again;
-  world->hint = (struct uvm_thrash){.hint = UVM_HINT_THROTTLE, .until = 300 * US};
+  script.hint = (struct uvm_thrash){.hint = UVM_HINT_THROTTLE, .until = 300 * US};
   raw(GPU0, mem, 7, UVM_A_READ, 0, 0);
   settle_until(20 * US);
   assert_int_equal(nodes_of(mem, 7), 0);
@@ -146,7 +146,7 @@ static void five_throttled_batches_a_service(void **state) {
     fetches += world->prices.v[i].work == UVM_W_FETCH;
   assert_int_equal(fetches, 5);
   settle_until(300 * US);
-  world->hint = (struct uvm_thrash){0};
+  script.hint = (struct uvm_thrash){0};
   settle();
   assert_int_equal(nodes_of(mem, 7), 1 << HBM0);
   assert_int_equal(count_events(UVM_E_THROTTLE), 1);
@@ -190,7 +190,7 @@ static void one_service_a_block(void **state) {
   raw(GPU0, mem, 512, UVM_A_READ, 0, 0);
   settle();
   assert_int_equal(world->plans.n, 2);
-  assert_int_equal(world->prefetch_asked, 2);
+  assert_int_equal(script.prefetch_asked, 2);
   forget();
   gpu_touch(GPU0, mem, 5, UVM_A_ATOMIC);
   assert_int_equal(world->plans.n, 2);

@@ -104,15 +104,15 @@ static void inert_from_590(void **state) {
 static void hints_and_prefetch(void **state) {
   (void)state;
   open_world(WITH_THRASH | WITH_PREFETCH, 580, 2 * MIB);
-  world->prefetch_asked = 0;
-  world->hint = (struct uvm_thrash){.hint = UVM_HINT_THROTTLE, .until = UVM_NEVER - 1};
+  script.prefetch_asked = 0;
+  script.hint = (struct uvm_thrash){.hint = UVM_HINT_THROTTLE, .until = UVM_NEVER - 1};
   notify(0, 1, 256);
   assert_int_equal(resident_pages(mem, HBM0), 0);
-  assert_int_equal(world->prefetch_asked, 0);
-  world->hint = (struct uvm_thrash){0};
-  world->more = uvm_mask_range(16, 32);
+  assert_int_equal(script.prefetch_asked, 0);
+  script.hint = (struct uvm_thrash){0};
+  script.more = uvm_mask_range(16, 32);
   notify(0, 1, 256);
-  assert_int_equal(world->prefetch_asked, 1);
+  assert_int_equal(script.prefetch_asked, 1);
   assert_int_equal(resident_pages(mem, HBM0), 32);
   end();
 }
@@ -121,7 +121,7 @@ static void hints_and_prefetch(void **state) {
 static void a_policy_chooses(void **state) {
   (void)state;
   open_world(WITH_COUNTER, 580, 2 * MIB);
-  world->migrate = uvm_mask_range(30, 33);
+  script.migrate = uvm_mask_range(30, 33);
   notify(0, 1, 256);
   assert_int_equal(resident_pages(mem, HBM0), 3);
   assert_int_equal(nodes_of(mem, 32), 1 << HBM0);

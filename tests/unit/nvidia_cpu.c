@@ -14,14 +14,14 @@ static void one_fault(void **state) {
   gpu_touch(GPU0, mem, 0, UVM_A_WRITE);
   gpu_touch(GPU0, mem, 1, UVM_A_WRITE);
   forget();
-  world->more = uvm_mask_range(0, 2);
+  script.more = uvm_mask_range(0, 2);
   uvm_ns trap = world->now;
   cpu_touch(mem, 0, UVM_A_READ);
   assert_int_equal(count_events(UVM_E_CPU_FAULT), 1);
   assert_int_equal(event(UVM_E_CPU_FAULT, 0)->t, trap);
   assert_int_equal(event(UVM_E_CPU_FAULT, 0)->access, UVM_A_READ);
   assert_int_equal(event(UVM_E_CPU_FAULT, 0)->why, NV_WHY_REQUESTER);
-  assert_int_equal(world->prefetch_node, DRAM);
+  assert_int_equal(script.prefetch_node, DRAM);
   assert_int_equal(nodes_of(mem, 1), 1 << DRAM);
   assert_int_equal(world->resumed, 1);
   end();
@@ -87,7 +87,7 @@ static void throttle_until_600(const struct uvm_fault *f, struct uvm_thrash *out
 static void a_throttled_thread_sleeps(void **state) {
   (void)state;
   open_world(WITH_THRASH);
-  world->thrash = throttle_until_600;
+  script.thrash = throttle_until_600;
   world->now = 100 * US;
   cpu_touch(mem, 0, UVM_A_WRITE);
   assert_int_equal(count_events(UVM_E_CPU_FAULT), 1);
@@ -106,18 +106,18 @@ static void a_throttled_thread_sleeps(void **state) {
 static void holds_end_with_their_slot_or_a_pin(void **state) {
   (void)state;
   open_world(WITH_THRASH);
-  world->hint = (struct uvm_thrash){.hint = UVM_HINT_THROTTLE, .until = 500 * US};
+  script.hint = (struct uvm_thrash){.hint = UVM_HINT_THROTTLE, .until = 500 * US};
   raw(GPU0, mem, 0, UVM_A_READ, 0, 0);
   settle();
   raw(GPU0, mem, 0, UVM_A_READ, 0, 100 * US);
   settle();
   assert_int_equal(count_events(UVM_E_THROTTLE), 0);
-  world->hint.until = 1000 * US;
+  script.hint.until = 1000 * US;
   raw(GPU0, mem, 0, UVM_A_READ, 0, 600 * US);
   settle();
   assert_int_equal(count_events(UVM_E_THROTTLE), 1);
   assert_int_equal(event(UVM_E_THROTTLE, 0)->dur, 600 * US);
-  world->hint = (struct uvm_thrash){.hint = UVM_HINT_PIN, .node = DRAM, .procs = 1 << CPU | 1 << GPU0};
+  script.hint = (struct uvm_thrash){.hint = UVM_HINT_PIN, .node = DRAM, .procs = 1 << CPU | 1 << GPU0};
   world->now = 700 * US;
   cpu_touch(mem, 0, UVM_A_WRITE);
   assert_int_equal(count_events(UVM_E_THROTTLE), 2);
@@ -127,10 +127,10 @@ static void holds_end_with_their_slot_or_a_pin(void **state) {
 }
 
 static void pin(uint64_t page, uvm_ns until) {
-  world->hint = (struct uvm_thrash){UVM_HINT_PIN, DRAM, 1 << CPU | 1 << GPU0, until};
+  script.hint = (struct uvm_thrash){UVM_HINT_PIN, DRAM, 1 << CPU | 1 << GPU0, until};
   cpu_fault(mem, page, UVM_A_WRITE, 1);
   settle_until(world->now + 2 * PLAN_NS);
-  world->hint = (struct uvm_thrash){0};
+  script.hint = (struct uvm_thrash){0};
 }
 
 /* At the deadline the page goes from who holds no copy and is not in accessed-by; pages within 20 us go together. */
@@ -148,9 +148,9 @@ static void pins_end(void **state) {
   settle();
   assert_mapped(mem, 2, "a--");
   assert_int_equal(count_told(UVM_T_UNPINNED), 2);
-  for (size_t i = 0; i < world->tolds.n; i++)
-    if (world->tolds.v[i].t.kind == UVM_T_UNPINNED) {
-      assert_int_equal(uvm_mask_count(&world->tolds.v[i].pages), 2);
+  for (size_t i = 0; i < script.tolds.n; i++)
+    if (script.tolds.v[i].t.kind == UVM_T_UNPINNED) {
+      assert_int_equal(uvm_mask_count(&script.tolds.v[i].pages), 2);
       break;
     }
   assert_int_equal(count_events(UVM_E_UNPIN), 2);
@@ -161,11 +161,11 @@ static void the_first_pin_sets_the_deadline(void **state) {
   (void)state;
   open_world(WITH_THRASH);
   pin(0, 1000 * US);
-  world->hint = (struct uvm_thrash){UVM_HINT_PIN, DRAM, 1 << CPU | 1 << GPU0, 2000 * US};
+  script.hint = (struct uvm_thrash){UVM_HINT_PIN, DRAM, 1 << CPU | 1 << GPU0, 2000 * US};
   raw(GPU0, mem, 0, UVM_A_ATOMIC, 0, 500 * US); /* more than it may: pinned again */
   settle_until(999 * US);
   assert_mapped(mem, 0, "ra-");
-  world->hint = (struct uvm_thrash){0};
+  script.hint = (struct uvm_thrash){0};
   settle();
   assert_int_equal(count_events(UVM_E_UNPIN), 1);
   assert_int_equal(event(UVM_E_UNPIN, 0)->t, 1000 * US + PLAN_NS);

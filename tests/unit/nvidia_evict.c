@@ -84,7 +84,7 @@ static void count_hints(const struct uvm_fault *f, struct uvm_thrash *out) {
 static void eviction_restarts_the_service(void **state) {
   (void)state;
   open_world(2 * MIB, WITH_THRASH);
-  world->thrash = count_hints;
+  script.thrash = count_hints;
   hints_asked = 0;
   gpu_touch(GPU0, mem, A, UVM_A_WRITE);
   forget();

@@ -119,7 +119,7 @@ static void pins_map_who_thrashes(void **state) {
   open_world(PCIE, WITH_THRASH);
   cpu_touch(mem, 0, UVM_A_WRITE);
   gpu_touch(GPU0, mem, 0, UVM_A_WRITE);
-  world->hint = (struct uvm_thrash){UVM_HINT_PIN, DRAM, 1 << CPU | 1 << GPU0, 0};
+  script.hint = (struct uvm_thrash){UVM_HINT_PIN, DRAM, 1 << CPU | 1 << GPU0, 0};
   cpu_touch(mem, 0, UVM_A_WRITE);
   assert_int_equal(nodes_of(mem, 0), 1 << DRAM);
   assert_mapped(mem, 0, "aw-");
@@ -135,7 +135,7 @@ static void prefetched_pages_are_mapped(void **state) {
   (void)state;
   open_world(PCIE, WITH_PREFETCH);
   cpu_touch(mem, 1, UVM_A_WRITE);
-  world->more = uvm_mask_range(0, 16);
+  script.more = uvm_mask_range(0, 16);
   gpu_touch(GPU0, mem, 0, UVM_A_READ);
   assert_mapped(mem, 1, "-a-");
   assert_mapped(mem, 15, "-a-");
@@ -150,7 +150,7 @@ static void transfers_are_cut_where_the_cause_changes(void **state) {
   (void)state;
   open_world(PCIE, WITH_PREFETCH);
   for (uint64_t p = 0; p < 16; p++) cpu_touch(mem, p, UVM_A_WRITE);
-  world->more = uvm_mask_range(0, 16);
+  script.more = uvm_mask_range(0, 16);
   gpu_touch(GPU0, mem, 0, UVM_A_READ);
   assert_int_equal(count_events(UVM_E_TRANSFER), 2);
   assert_int_equal(event(UVM_E_TRANSFER, 0)->bytes, 4096);
@@ -166,22 +166,22 @@ static void one_destination_or_no_prefetch(void **state) {
   open_world(PCIE, WITH_PREFETCH);
   cpu_touch(mem, 0, UVM_A_WRITE);
   mem->ranges.v[0]->info.accessed_by = 1 << GPU0;
-  world->prefetch_asked = 0;
+  script.prefetch_asked = 0;
   raw(GPU0, mem, 0, UVM_A_READ, 0, world->now); /* stays on the CPU, rule 7 */
   raw(GPU0, mem, 9, UVM_A_READ, 0, world->now); /* first touch, to the GPU */
   settle();
-  assert_int_equal(world->prefetch_asked, 0);
+  assert_int_equal(script.prefetch_asked, 0);
   assert_int_equal(nodes_of(mem, 9), 1 << HBM0);
   gpu_touch(GPU0, mem, 10, UVM_A_READ);
-  assert_int_equal(world->prefetch_asked, 1);
-  assert_int_equal(world->prefetch_node, HBM0);
+  assert_int_equal(script.prefetch_asked, 1);
+  assert_int_equal(script.prefetch_node, HBM0);
   end();
 }
 
 static void a_pin_out_of_reach_is_refused(void **state) {
   (void)state;
   open_world(PCIE, WITH_THRASH);
-  world->hint = (struct uvm_thrash){UVM_HINT_PIN, HBM1, 0, 0};
+  script.hint = (struct uvm_thrash){UVM_HINT_PIN, HBM1, 0, 0};
   gpu_touch(GPU0, mem, 0, UVM_A_WRITE);
   assert_string_equal(world->failure, "thrashing control pins a page on hbm1, which gpu0 does not reach");
   end();

@@ -71,7 +71,7 @@ static struct uvm_call random_call(void) {
 static void something(void) {
   struct uvm_call call = random_call();
   struct uvm_core *c = &world->core;
-  for (int i = 0; i < UVM_BLOCK_PAGES / 64; i++) world->more.w[i] = 0;
+  for (int i = 0; i < UVM_BLOCK_PAGES / 64; i++) script.more.w[i] = 0;
   switch (roll(40)) {
   case 0: calls++, uvm_driver_nvidia.prefetch(c, &call, world->now); break;
   case 1: calls++, uvm_driver_nvidia.advise(c, &call, world->now); break;
@@ -142,8 +142,8 @@ static void any_order(enum link l, uint64_t seed) {
   dice = seed, calls = threads = 0;
   o->access_counters = true;
   o->fault_replay_policy = (uint32_t)roll(4);
-  world->thrash = random_hint;
-  world->policy.prefetch = random_prefetch;
+  script.thrash = random_hint;
+  script.policy.prefetch = random_prefetch;
   world->on_replay = try_again;
   for (size_t i = 0; i < sizeof allocs / sizeof *allocs; i++) allocs[i] = managed_at(64 * MIB * (i + 1) + roll(300) * UVM_PAGE, bytes[i]);
   for (int i = 0; i < 4000; i++) {

@@ -2,15 +2,13 @@
  * steps' definitions in core/plan.h. */
 #include "tests/unit/fixture.h"
 
-#define MIB (1ull << 20)
-
 struct bench {
   struct uvm_space *s;
   struct uvm_block *b;
 };
 static struct bench bench(void) {
   struct uvm_space *s = small_space(8 * MIB);
-  struct bench t = {s, uvm_block_get(s, managed(s, UVM_NEVER, 2 * MIB), 0)};
+  struct bench t = {s, uvm_block_get(s, managed_in(s, UVM_NEVER, 2 * MIB), 0)};
   back(s, t.b, HBM0);
   return t;
 }
@@ -141,7 +139,7 @@ static void test_begin_and_commit(void **state) {
 static void test_two_blocks(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 4 * MIB);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 4 * MIB);
   struct uvm_block *b[2] = {uvm_block_get(s, a, 0), uvm_block_get(s, a, 2 * MIB)};
   uvm_backing_id k = uvm_backing_create(s, HBM0, 4 * MIB);
   for (int i = 0; i < 2; i++) {
@@ -265,7 +263,7 @@ static void test_refusals_in_sequence(void **state) {
 static void test_outside_the_block(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_block *b = uvm_block_get(s, managed(s, UVM_NEVER, 4096 * 10), 0);
+  struct uvm_block *b = uvm_block_get(s, managed_in(s, UVM_NEVER, 4096 * 10), 0);
   struct uvm_plan p = {0};
   struct uvm_error e;
   add(&p, UVM_S_POPULATE, b, CPU, 0, DRAM, 9, 11);

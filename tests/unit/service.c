@@ -3,8 +3,6 @@
 #include "tests/unit/fixture.h"
 #include "core/host.h"
 
-#define MIB (1ull << 20)
-
 static const char *const told_names[] = {"alloc",     "free",      "advised",  "kernel_begin", "kernel_end", "batch_begin",
                                          "batch_end", "populated", "migrated", "duplicated",   "collapsed",  "revoked",
                                          "mapped",    "evicted",   "serviced", "unpinned"};
@@ -79,7 +77,7 @@ static void open_bench(struct bench *t) {
   t->c.hw.fail = keep, t->c.hw.ctx = t, t->c.hw.execute = execute;
   const struct uvm_policy *parts[] = {&ear};
   t->c.host = uvm_host_create(&t->c, parts, 1);
-  t->a = managed(t->c.space, 0x7f0000008000, 504 * 4096);
+  t->a = managed_in(t->c.space, 0x7f0000008000, 504 * 4096);
   t->b = uvm_block_get(t->c.space, t->a, 0);
   now_on = t;
 }

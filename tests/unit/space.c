@@ -2,12 +2,10 @@
 #include "tests/unit/fixture.h"
 #include <malloc.h>
 
-#define MIB (1ull << 20)
-
 static void test_numbers_and_addresses(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 3 * MIB), *b = managed(s, UVM_NEVER, 1), *c = managed(s, 0x7f0000003000, 5000);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 3 * MIB), *b = managed_in(s, UVM_NEVER, 1), *c = managed_in(s, 0x7f0000003000, 5000);
   assert_true(a->number == 0 && b->number == 1 && c->number == 2);
   assert_true(a->base > 0 && a->base % (2 * MIB) == 0);
   assert_int_equal(b->base, a->base + 4 * MIB);
@@ -15,8 +13,8 @@ static void test_numbers_and_addresses(void **state) {
   assert_int_equal(a->nwindows, 2);
   assert_int_equal(b->nwindows, 1);
   uvm_space_free(s, b);
-  assert_int_equal(managed(s, UVM_NEVER, 1)->number, 3);      /* a freed number is not given again */
-  assert_int_equal(managed(s, b->base, 4096)->base, b->base); /* its addresses are */
+  assert_int_equal(managed_in(s, UVM_NEVER, 1)->number, 3);      /* a freed number is not given again */
+  assert_int_equal(managed_in(s, b->base, 4096)->base, b->base); /* its addresses are */
   uvm_space_destroy(s);
 }
 
@@ -63,8 +61,8 @@ static void test_bad_allocations(void **state) {
     if (!strstr(e.text, rows[i].says)) fail_msg("row %zu says: %s", i, e.text);
   }
   assert_int_equal(s->allocs.n, 1);
-  assert_int_equal(managed(s, 0x40002000, 1)->number, 1); /* the next page is free */
-  assert_int_equal(managed(s, 0x3ffff000, 4096)->number, 2);
+  assert_int_equal(managed_in(s, 0x40002000, 1)->number, 1); /* the next page is free */
+  assert_int_equal(managed_in(s, 0x3ffff000, 4096)->number, 2);
   uvm_space_destroy(s);
 }
 
@@ -87,7 +85,7 @@ static void test_device_memory(void **state) {
 static void test_block_extents(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, 0x7f0000003000, 2 * MIB + 1);
+  struct uvm_alloc *a = managed_in(s, 0x7f0000003000, 2 * MIB + 1);
   assert_null(uvm_block_find(a, 0));
   struct uvm_block *b = uvm_block_get(s, a, 4096 * 508 + 17), *c = uvm_block_get(s, a, 4096 * 509);
   assert_true(b->first == 3 && b->pages == 509);
@@ -112,7 +110,7 @@ static void test_freeing(void **state) {
   struct uvm_space *s = small_space(8 * MIB);
   s->hooks = (struct uvm_space_hooks){NULL, count_block, count_backing};
   blocks_gone = backings_gone = 0;
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 3 * MIB), *other = managed(s, UVM_NEVER, MIB);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 3 * MIB), *other = managed_in(s, UVM_NEVER, MIB);
   struct uvm_block *b = uvm_block_get(s, a, 0), *half = uvm_block_get(s, a, 2 * MIB), *o = uvm_block_get(s, other, 0);
   uvm_backing_id own = back(s, b, HBM0), shared = uvm_backing_create(s, HBM0, 2 * MIB);
   uvm_backing_attach(s, shared, half, 0, 256);
@@ -138,7 +136,7 @@ static void test_freeing(void **state) {
 static void test_split_ranges(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 8 * MIB);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 8 * MIB);
   struct uvm_block *low = uvm_block_get(s, a, 0), *high = uvm_block_get(s, a, 6 * MIB);
   uvm_block_id ids[2] = {low->id, high->id};
   a->ranges.v[0]->info.preferred = HBM1;
@@ -161,7 +159,7 @@ static void test_split_ranges(void **state) {
 static void test_split_cuts_blocks(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 2 * MIB);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 2 * MIB);
   struct uvm_block *b = uvm_block_get(s, a, 0);
   s->hooks = (struct uvm_space_hooks){NULL, count_block, count_backing};
   blocks_gone = backings_gone = 0;
@@ -198,7 +196,7 @@ static void test_split_cuts_blocks(void **state) {
 static void test_split_before_use(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 2 * MIB);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 2 * MIB);
   size_t n;
   uvm_space_split(s, a, 4096, 4096, &n);
   struct uvm_block *mid = uvm_block_get(s, a, 4096 + 4095);
@@ -213,7 +211,7 @@ static void test_split_before_use(void **state) {
 static void test_page_target(void **state) {
   (void)state;
   struct uvm_space *s = small_space(8 * MIB);
-  struct uvm_block *b = uvm_block_get(s, managed(s, UVM_NEVER, 2 * MIB), 0);
+  struct uvm_block *b = uvm_block_get(s, managed_in(s, UVM_NEVER, 2 * MIB), 0);
   back(s, b, HBM0);
   assert_int_equal(uvm_page_target(s, b, GPU0, 0), UVM_NONE);
   step(s, UVM_S_POPULATE, b, CPU, 0, 0, DRAM, 0, 2);
@@ -239,7 +237,7 @@ static void test_memory_of_a_terabyte(void **state) {
   const struct uvm_node_info nodes[] = {{.name = "dram"}, {.name = "hbm0", .capacity = 1ull << 40}};
   size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, blocks = 0;
   struct uvm_space *s = uvm_space_create(&(struct uvm_topology){.nprocs = 2, .nnodes = 2, .procs = procs, .nodes = nodes});
-  struct uvm_alloc *a = managed(s, UVM_NEVER, 1ull << 40);
+  struct uvm_alloc *a = managed_in(s, UVM_NEVER, 1ull << 40);
   assert_int_equal(a->nwindows, 524288);
   for (uint64_t offset = 0; offset < a->bytes; offset += 32 * MIB, blocks++) {
     struct uvm_block *b = uvm_block_get(s, a, offset);

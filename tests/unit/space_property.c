@@ -226,7 +226,7 @@ static void one_seed(uint64_t seed) {
   struct model *m = calloc(1, sizeof *m);
   m->random = seed;
   m->s = small_space(64 * UVM_BLOCK_BYTES);
-  m->a = managed(m->s, 0x7f0000000000 + FIRST * UVM_PAGE, (PAGES - 1) * UVM_PAGE + 1); /* the last page is one byte */
+  m->a = managed_in(m->s, 0x7f0000000000 + FIRST * UVM_PAGE, (PAGES - 1) * UVM_PAGE + 1); /* the last page is one byte */
   assert_int_equal(m->a->nwindows, WINDOWS);
   for (int i = 0; i < PAGES; i++)
     for (int p = 0; p < PROCS; p++) m->page[i].level[p] = -1;

@@ -87,7 +87,5 @@ static inline void convert(const char *from, const char *to) {
   uvm_trace_close(t);
 }
 
-#define RUN_IN_FOLDER(tests) \
-  (getenv("CASE") && *getenv("CASE") ? cmocka_set_test_filter(getenv("CASE")) : (void)0, \
-   cmocka_run_group_tests(tests, make_folder, remove_folder))
+#define RUN_IN_FOLDER(tests) UVM_RUN_WITH(tests, make_folder, remove_folder)
 #endif

@@ -8,5 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#define UVM_RUN(tests) (getenv("CASE") && *getenv("CASE") ? cmocka_set_test_filter(getenv("CASE")) : (void)0, cmocka_run_group_tests(tests, NULL, NULL))
+#define UVM_RUN_WITH(tests, setup, teardown)                                                                                               \
+  (getenv("CASE") && *getenv("CASE") ? cmocka_set_test_filter(getenv("CASE")) : (void)0, cmocka_run_group_tests(tests, setup, teardown))
+#define UVM_RUN(tests) UVM_RUN_WITH(tests, NULL, NULL)
 #endif
