@@ -30,11 +30,13 @@ struct uvm_gpu_model {
   uint64_t block_start_ns, warp_start_ns; /* between the starts of blocks; of a block's warps */
   uint64_t start_jitter_ns;               /* a pair of blocks starts up to this much later */
   uint64_t step_ns;                       /* latency of one step of a warp whose pages are mapped */
+  uint64_t store_step_ns;                 /* of a step that only writes: nobody waits for a store */
   uint64_t issue_ns;                      /* an SM sends a miss this often */
   uint64_t fault_arrival_ns;              /* miss to the MMU */
   uint64_t walk_ns;                       /* the MMU finds out about one page; all who wait for it enter the ring together */
   uint64_t replay_arrival_ns;             /* replay to the retried accesses */
-  uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns; /* ring entry to bottom half: hot, idle, long idle */
+  uint64_t busy_interrupt_ns;                                  /* ring entry to bottom half, while kernels have run since the last one */
+  uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns; /* after the GPU was idle: shortly, long, very long */
   uint64_t first_interrupt_ns;                                 /* the first of a run */
   uint64_t idle_after_ns, deep_after_ns;                       /* after this long without a bottom half */
   double memory_rate;                                          /* from its own memory, resident */
@@ -48,11 +50,13 @@ struct uvm_cpu_model {
 struct uvm_costs {
   uint64_t fetch_ns, raw_fault_ns;                              /* a batch; each raw entry of it */
   uint64_t replay_ns, replay_wait_ns, restart_ns;               /* flush and issue; until it has executed; leaving and entering the loop */
-  uint64_t block_ns, region_ns, page_ns;                        /* a block service; each further separate region in it; each page moved */
+  uint64_t block_ns, block_first_ns;                            /* a block service; more, when nothing of it was there yet */
+  uint64_t region_ns, page_ns;                                  /* each further separate region in it; each page moved */
   uint64_t populate_page_ns, map_ns;                            /* zeroing on the GPU; the mapping at the end of a block service */
   uint64_t transfer_ns;                                         /* fixed part of one copy */
   uint64_t cpu_fault_ns, cpu_page_ns;                           /* a CPU fault that moves pages; each page moved */
   uint64_t cpu_chunk_ns, cpu_populate_ns, cpu_populate_page_ns; /* first CPU touch of a block; further first touches; each page */
+  uint64_t cpu_first_write_ns;                                  /* of a page that came with others: the system's fault, not the driver's */
   uint64_t cpu_spurious_ns, cpu_nap_ns;                         /* nothing to do; a throttled thread's wake-up beyond its time */
   uint64_t prefetch_ns, prefetch_unmap_page_ns;                 /* of a prefetch's first block that moves; each page taken from the CPU */
   uint64_t prefetch_block_ns, prefetch_map_ns;                  /* before each block's copy; mapping it on a GPU */

@@ -58,6 +58,12 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
   return 0;
 }
 
+uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t page, uint64_t run) {
+  struct uvm_block *b = a->kind == UVM_MANAGED ? uvm_block_find(a, page * UVM_PAGE) : NULL;
+  if (!b) return 0;
+  return (uint64_t)uvm_block_write(x->core->space, b, uvm_page_of(a, page * UVM_PAGE), (int)run) * x->machine->costs.cpu_first_write_ns;
+}
+
 void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t run, uint8_t access, uint64_t count) {
   if (a->kind != UVM_MANAGED || !(uvm_host_needs(x->core->host) & UVM_NEEDS_ACCESS)) return;
   const struct uvm_block *b = uvm_block_find(a, page * UVM_PAGE);

@@ -181,9 +181,10 @@ static uint64_t around_steps(const struct uvm_engine *x, const struct uvm__devic
 /* A kernel whose duration is given makes it by its steps; end_kernel adds what they lack, and the stalls. */
 static void set_pace(struct uvm_engine *x, const struct uvm__device *d, struct uvm__kernel *k) {
   k->step_ns = d->proc ? x->machine->gpu.step_ns : 0;
+  k->store_step_ns = d->proc ? x->machine->gpu.store_step_ns : 0;
   if (!k->has_ns) return;
   uint64_t steps = uvm__steps(k) * (d->proc ? waves(d, k) : 1), around = around_steps(x, d, k);
-  k->step_ns = steps && k->ns > around ? (k->ns - around) / steps : 0;
+  k->step_ns = k->store_step_ns = steps && k->ns > around ? (k->ns - around) / steps : 0;
 }
 
 void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k) {
@@ -195,7 +196,7 @@ void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k) {
     return;
   }
   set_pace(x, d, k);
-  if (!d->kernels.n) d->next_sm = 0, d->start = x->now + (d->proc ? x->machine->gpu.cold_ns : 0);
+  if (!d->kernels.n) d->rested = true, d->next_sm = 0, d->start = x->now + (d->proc ? x->machine->gpu.cold_ns : 0);
   UVM_PUSH(&d->kernels) = k;
   uvm_ns end;
   if (uvm__resident_end(x, d, k, uvm__steps(k) * (d->proc ? waves(d, k) : 1), &end)) return end_kernel(x, d, k, end);

@@ -47,7 +47,8 @@ static uint64_t fit(const struct uvm_engine *x, const struct uvm__record *r, uin
   uvm_ns next = uvm__queue_next(&x->queue);
   if (next == UVM_NEVER || run == 1) return run;
   const struct uvm_cpu_model *c = &x->machine->cpu;
-  uint64_t a_page = max_u64(c->page_ns * 1000 + max_u64(UVM_PAGE / r->step, 1) * c->element_ps, 1);
+  uint64_t touch_ns = c->page_ns + (uvm__writes(r->op) ? x->machine->costs.cpu_first_write_ns : 0);
+  uint64_t a_page = max_u64(touch_ns * 1000 + max_u64(UVM_PAGE / r->step, 1) * c->element_ps, 1);
   return run < (next - x->now) * 1000 / a_page ? run : max_u64((next - x->now) * 1000 / a_page, 1);
 }
 
@@ -57,6 +58,7 @@ static void pass(struct uvm_engine *x, struct uvm__loop *l, const struct uvm__lo
   if (look_here->node != x->machine->procs[0].home) r->remote += uvm__bytes_in(r, 0, r->elements, l->page, end);
   uvm__tell_hits(x, 0, r->alloc, l->page, run, uvm__access_of(r->op, uvm__writes(r->op)), count);
   l->ps += run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
+  if (uvm__writes(r->op)) l->ps += uvm__first_writes(x, r->alloc, l->page, run) * 1000;
   l->k = max_u64(l->k, ended_below(r, end));
   l->page = l->k < r->elements ? max_u64(end, uvm__first_page(r, l->k)) : end;
 }

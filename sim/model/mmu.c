@@ -116,8 +116,9 @@ static void interrupt(struct uvm_engine *x, struct uvm__device *d) {
   if (!d->armed || d->interrupting || d->put == d->get) return;
   const struct uvm_gpu_model *g = &x->machine->gpu;
   uvm_ns quiet = x->now - d->quiet_since;
-  uvm_ns latency = !d->woken ? g->first_interrupt_ns : quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
+  uvm_ns latency = !d->woken ? g->first_interrupt_ns : !d->rested ? g->busy_interrupt_ns : quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
   d->interrupting = d->woken = true;
+  d->rested = false;
   uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
 }
 

@@ -82,7 +82,7 @@ struct uvm__kernel {
   uint64_t busy_blocks;                        /* blocks from here on touch nothing and are not started */
   uint64_t next_block, done_blocks, next_lane; /* next_lane: of next_block, when it starts piecemeal */
   bool has_ns;
-  uint64_t ns, step_ns;
+  uint64_t ns, step_ns, store_step_ns;
   char *name;
   int64_t line;
   uvm_ns begin, stall_since, stalled; /* stalled: time with some fault outstanding, up to stall_since */
@@ -124,6 +124,7 @@ struct uvm__warp {
   bool waiting;
   uvm_ns stall_since; /* CPU */
   bool trapped;       /* a thread in a CPU fault */
+  bool loads;                 /* the step waits for a load */
   bool paced;         /* its step is over, the next begins with the next event */
   uint64_t ready_ps;  /* memory's answer to the step under way; CPU: the time the step takes */
 };
@@ -183,6 +184,7 @@ struct uvm__device {
   struct uvm_raw_fault *ring;
   uint64_t put, get; /* entries ever put and freed */
   bool armed, interrupting, woken;       /* woken: an interrupt has been sent before */
+  bool rested;                           /* no kernel ran for a while since the last interrupt */
   bool refused; /* the warp just run found no room for a fault */
   uvm_ns quiet_since, stall_since;
   /* access counters */
@@ -311,6 +313,8 @@ struct uvm__look {
 }; /* run: pages from here on that are alike, at least 1 */
 int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t last, uint8_t access, int64_t line,
               struct uvm__look *out); /* < 0: not allowed to touch it at all */
+/* What first writes of pages that came to the CPU with others cost it. */
+uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t page, uint64_t run);
 void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t run, uint8_t access, uint64_t count);
 void uvm__tell_summary(struct uvm_engine *x, uvm_proc p, const struct uvm__record *r);
 void uvm__tell_stall(struct uvm_engine *x, uvm_proc p, uvm_ns since, int64_t line);

@@ -27,6 +27,13 @@ static void count_moved(const struct uvm_plan *p, uint64_t *runs, uint64_t *page
   for (int a, b = 0; uvm_mask_run(&all, &a, &b);) ++*runs;
 }
 
+/* Nothing of the block was where its pages now go. */
+static bool first_there(const struct uvm_engine *x, const struct uvm_plan *p) {
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (moves(&p->steps.v[i])) return uvm_mask_empty(uvm_block_resident(x->core->space, p->block, p->steps.v[i].dst));
+  return false;
+}
+
 static bool untouched(const struct uvm_engine *x, const struct uvm_plan *p) {
   uvm_mask populated = uvm_block_populated(x->core->space, p->block);
   return uvm_mask_empty(&populated);
@@ -46,7 +53,7 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   uint64_t runs, pages;
   count_moved(p, &runs, &pages);
   switch ((enum uvm_context)p->context) {
-  case UVM_X_GPU_FAULT: return c->block_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
+  case UVM_X_GPU_FAULT: return c->block_ns + first_there(x, p) * c->block_first_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
   case UVM_X_COUNTER: return c->counter_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
   case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
   case UVM_X_EVICT: return c->evict_ns;

@@ -31,9 +31,11 @@ bool uvm__resident_end(struct uvm_engine *x, const struct uvm__device *d, const 
   if (!alone(x, d)) return false;
   uvm_node home = x->machine->procs[d->proc].home;
   double ps = 0;
+  bool loads = false;
   for (size_t i = 0; i < k->records.n; i++) {
     const struct uvm__record *r = &k->records.v[i];
     uint64_t bytes = uvm__bytes_in(r, 0, r->elements, 0, (r->end - 1) / UVM_PAGE + 1);
+    loads |= r->op != UVM_OP_W;
     if (uvm__reads(r->op)) {
       if (!record_local(x, d, r, false)) return false;
       ps += (double)bytes * d->load_ps[home];
@@ -43,7 +45,7 @@ bool uvm__resident_end(struct uvm_engine *x, const struct uvm__device *d, const 
       ps += (double)bytes * d->store_ps[home];
     }
   }
-  uint64_t latency = steps * k->step_ns, moving = k->has_ns ? 0 : (uint64_t)(ps / 1000);
+  uint64_t latency = steps * (loads ? k->step_ns : k->store_step_ns), moving = k->has_ns ? 0 : (uint64_t)(ps / 1000);
   *end = d->start + (latency > moving ? latency : moving);
   return true;
 }

@@ -24,6 +24,7 @@ void uvm__hit(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, 
   uint64_t bytes = uvm__bytes_in(r, t->k, t->m, t->page, t->page + look->run);
   uint64_t count = uvm__elements_in(r, t->k, t->m, t->page, t->page + look->run);
   pay(x, d, w, look, t->writing, bytes, count);
+  if (!d->proc && t->writing) w->ready_ps += uvm__first_writes(x, r->alloc, t->page, look->run) * 1000;
   if (look->node != x->machine->procs[d->proc].home) {
     r->remote += bytes;
     if (d->proc) uvm__count_remote(x, d, r->alloc, t->page, look->run);
@@ -49,6 +50,7 @@ static bool touch(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
   struct uvm__cursor *c = &w->at;
   struct uvm__record *r = &w->kernel->records.v[c->record];
   struct uvm__look look;
+  w->loads |= !c->writing || r->op == UVM_OP_ATOMIC;
   if (uvm__look(x, d->proc, r->alloc, c->page, c->last, access_at(d, r, c->writing), r->line, &look)) return false;
   if (look.hit) {
     uvm__hit(x, d, w, &(struct uvm__touch){r, c->k, c->m, c->page, c->writing}, &look);
@@ -65,7 +67,8 @@ static bool touch(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
 
 static void end_step(struct uvm_engine *x, struct uvm__device *d, uint32_t index) {
   struct uvm__warp *w = &d->warps.v[index];
-  uvm_ns at = x->now + w->kernel->step_ns;
+  uvm_ns at = x->now + (w->loads ? w->kernel->step_ns : w->kernel->store_step_ns);
+  w->loads = false;
   if (d->proc)
     at = max_u64(at, w->ready_ps / 1000);
   else

@@ -54,6 +54,7 @@ static void became_resident(const struct uvm_space *s, struct uvm_block *b, uvm_
 static void left(const struct uvm_space *s, struct uvm_block *b, uvm_node n, const uvm_mask *m, bool evicted) {
   uvm_mask_andnot(uvm_block_resident(s, b, n), m);
   uvm_mask_andnot(uvm_block_unproven(s, b, n), m);
+  if (n == s->procs[0].home) uvm_mask_andnot(uvm_block_unwritten(s, b), m);
   for (uvm_proc p = 0; evicted && p < s->topology.nprocs; p++)
     if (s->procs[p].home == n) uvm_mask_or(uvm_block_evicted(s, b, p), m);
 }
@@ -96,6 +97,7 @@ static bool can_arrive(const struct uvm_space *s, const struct uvm_block *b, con
 static void arrived(const struct uvm_space *s, struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {
   became_resident(s, b, st->dst, m);
   if (st->cause == UVM_C_PREFETCH) uvm_mask_or(uvm_block_unproven(s, b, st->dst), m);
+  if (st->cause != UVM_C_FAULT && st->dst == s->procs[0].home) uvm_mask_or(uvm_block_unwritten(s, b), m);
 }
 
 void uvm__step_apply(const struct uvm_space *s, struct uvm_block *b, const struct uvm_step *st, const uvm_mask *m) {

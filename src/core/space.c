@@ -226,7 +226,7 @@ struct uvm_range *uvm_alloc_range(const struct uvm_alloc *a, uint64_t offset) {
 /* -- blocks -- */
 
 size_t uvm__block_masks(const struct uvm_space *s) {
-  return s->topology.nnodes + (size_t)s->topology.nprocs * UVM_MAP_LEVELS + 2 + s->topology.nprocs + s->topology.nnodes;
+  return s->topology.nnodes + (size_t)s->topology.nprocs * UVM_MAP_LEVELS + 2 + s->topology.nprocs + s->topology.nnodes + 1;
 }
 
 /* One allocation: the struct, its masks, its backing ids. */
@@ -361,14 +361,20 @@ uint32_t uvm_page_nodes(const struct uvm_space *s, const struct uvm_block *b, in
   return nodes;
 }
 
-int uvm_block_prove(const struct uvm_space *s, struct uvm_block *b, uvm_node node, int first, int n) {
-  uvm_mask *unproven = uvm_block_unproven(s, b, node);
-  if (n == 1 && !uvm_mask_test(unproven, first)) return 0;      /* nearly always */
-  uvm_mask touched = uvm_mask_range(first, first + n);
-  uvm_mask_and(&touched, unproven);
-  uvm_mask_andnot(unproven, &touched);
-  return uvm_mask_count(&touched);
+/* Takes pages [first, first + n) out of the mask: how many were in it. */
+static int take(uvm_mask *m, int first, int n) {
+  if (n == 1 && !uvm_mask_test(m, first)) return 0; /* nearly always */
+  uvm_mask taken = uvm_mask_range(first, first + n);
+  uvm_mask_and(&taken, m);
+  uvm_mask_andnot(m, &taken);
+  return uvm_mask_count(&taken);
 }
+
+int uvm_block_prove(const struct uvm_space *s, struct uvm_block *b, uvm_node node, int first, int n) {
+  return take(uvm_block_unproven(s, b, node), first, n);
+}
+
+int uvm_block_write(const struct uvm_space *s, struct uvm_block *b, int first, int n) { return take(uvm_block_unwritten(s, b), first, n); }
 
 uvm_mask uvm_block_populated(const struct uvm_space *s, const struct uvm_block *b) {
   uvm_mask m = *uvm_block_resident(s, b, 0);

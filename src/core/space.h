@@ -113,7 +113,7 @@ static inline int uvm_page_of(const struct uvm_alloc *a, uint64_t offset) { retu
 uint64_t uvm_block_offset(const struct uvm_block *b, int p);
 static inline uvm_mask uvm_block_all(const struct uvm_block *b) { return uvm_mask_range(b->first, b->first + b->pages); }
 
-/* Masks. Layout of b->mask: resident[nnodes], mapped[nprocs][3], duplicated, dirty, evicted[nprocs], unproven[nnodes]. */
+/* Masks. Layout of b->mask: resident[nnodes], mapped[nprocs][3], duplicated, dirty, evicted[nprocs], unproven[nnodes], unwritten. */
 static inline uvm_mask *uvm_block_resident(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) { (void)s; return (uvm_mask *)&b->mask[n]; }
 static inline uvm_mask *uvm_block_mapped(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, enum uvm_level l) {
   return (uvm_mask *)&b->mask[s->topology.nnodes + p * UVM_MAP_LEVELS + l];
@@ -127,6 +127,13 @@ static inline uvm_mask *uvm_block_unproven(const struct uvm_space *s, const stru
 }
 /* An engine that sees accesses says that pages [first, first + n) were touched at node: how many of them that proves useful. */
 int uvm_block_prove(const struct uvm_space *s, struct uvm_block *b, uvm_node node, int first, int n);
+/* Pages that came to the CPU's memory without it having asked for just them, and that it has not written since: its operating
+ * system maps them for writing only at the first write. */
+static inline uvm_mask *uvm_block_unwritten(const struct uvm_space *s, const struct uvm_block *b) {
+  return uvm_block_unproven(s, b, s->topology.nnodes);
+}
+/* The CPU writes pages [first, first + n): how many of them for the first time. */
+int uvm_block_write(const struct uvm_space *s, struct uvm_block *b, int first, int n);
 /* Level that an access needs: PREFETCH and READ read, WRITE write, ATOMIC atomic. */
 static inline enum uvm_level uvm_level_of(enum uvm_access a) { return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC; }
 /* May p access pages on n where they lie? */

@@ -72,7 +72,7 @@ static void traced_costs_override_and_keep_the_rest(void **state) {
   struct uvm_machine *a = machine_open("nvidia-h200", "measured"), *b = machine_open("nvidia-h200", "traced");
   assert_int_equal(b->costs.transfer_ns, 2470); /* recorded: 2.47 us + bytes / 55.3 GB/s */
   assert_true(a->costs.transfer_ns < b->costs.transfer_ns);
-  assert_int_equal(a->costs.block_ns, b->costs.block_ns);
+  assert_int_equal(a->costs.raw_fault_ns, b->costs.raw_fault_ns);
   uvm_machine_close(a);
   uvm_machine_close(b);
 }

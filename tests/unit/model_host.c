@@ -99,6 +99,35 @@ static void work_in_a_stream_runs_in_order_and_streams_side_by_side(void **state
   replay_free(&r);
 }
 
+/* Pages that came back with others are written for the first time at a price of the operating system's, read at none. */
+static void first_writes_cost_the_cpu(void **state) {
+  (void)state;
+  struct uvm_machine *m;
+  assert_int_equal(uvm_machine_open("nvidia-h200", "measured", &m, NULL), 0);
+  struct replay r = replay_good(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nprefetch gpu0 a 0 2M\nprefetch cpu a 0 2M\nsync\n"
+                                     "begin read\nr cpu a 0 2M step=4096\nend\nbegin first\nw cpu a 0 2M step=4096\nend\n"
+                                     "begin again\nw cpu a 0 2M step=4096\nend\n",
+                                NULL, NULL);
+  assert_int_equal(replay_time_of(&r, "read"), replay_time_of(&r, "again"));
+  assert_int_equal(replay_time_of(&r, "first") - replay_time_of(&r, "again"), 512 * m->costs.cpu_first_write_ns);
+  uvm_machine_close(m);
+  replay_free(&r);
+}
+
+/* Nobody waits for a store: 512 steps that only write pass faster than 512 that read, by the difference of their latencies. */
+static void steps_that_write_do_not_wait(void **state) {
+  (void)state;
+  struct uvm_machine *m;
+  assert_int_equal(uvm_machine_open("nvidia-h200", "measured", &m, NULL), 0);
+  struct replay r = replay_good(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nprefetch gpu0 a 0 2M\nsync\n"
+                                     "begin read\nkernel gpu0 lanes=1\nr a 0 2M split=cyclic step=4096\ndone\nsync\nend\n"
+                                     "begin write\nkernel gpu0 lanes=1\nw a 0 2M split=cyclic step=4096\ndone\nsync\nend\n",
+                                NULL, NULL);
+  assert_int_equal(replay_time_of(&r, "read") - replay_time_of(&r, "write"), 512 * (m->gpu.step_ns - m->gpu.store_step_ns));
+  uvm_machine_close(m);
+  replay_free(&r);
+}
+
 /* ns= is the duration when nothing faults; a stall adds to it. */
 static void faults_add_to_a_kernels_duration(void **state) {
   (void)state;
@@ -277,6 +306,8 @@ int main(void) {
       cmocka_unit_test(every_cpu_fault_stalls_the_thread),
       cmocka_unit_test(sections_nest_and_are_host_time),
       cmocka_unit_test(work_in_a_stream_runs_in_order_and_streams_side_by_side),
+      cmocka_unit_test(first_writes_cost_the_cpu),
+      cmocka_unit_test(steps_that_write_do_not_wait),
       cmocka_unit_test(faults_add_to_a_kernels_duration),
       cmocka_unit_test(a_wait_holds_its_stream),
       cmocka_unit_test(free_waits),
