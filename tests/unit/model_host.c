@@ -102,8 +102,7 @@ static void work_in_a_stream_runs_in_order_and_streams_side_by_side(void **state
 /* Pages that came back with others are written for the first time at a price of the operating system's, read at none. */
 static void first_writes_cost_the_cpu(void **state) {
   (void)state;
-  struct uvm_machine *m;
-  assert_int_equal(uvm_machine_open("nvidia-h200", "measured", &m, NULL), 0);
+  struct uvm_machine *m = machine();
   struct replay r = replay_good(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nprefetch gpu0 a 0 2M\nprefetch cpu a 0 2M\nsync\n"
                                      "begin read\nr cpu a 0 2M step=4096\nend\nbegin first\nw cpu a 0 2M step=4096\nend\n"
                                      "begin again\nw cpu a 0 2M step=4096\nend\n",
@@ -117,8 +116,7 @@ static void first_writes_cost_the_cpu(void **state) {
 /* Nobody waits for a store: 512 steps that only write pass faster than 512 that read, by the difference of their latencies. */
 static void steps_that_write_do_not_wait(void **state) {
   (void)state;
-  struct uvm_machine *m;
-  assert_int_equal(uvm_machine_open("nvidia-h200", "measured", &m, NULL), 0);
+  struct uvm_machine *m = machine();
   struct replay r = replay_good(HEAD "alloc a 2M managed a\nw cpu a 0 2M\nprefetch gpu0 a 0 2M\nsync\n"
                                      "begin read\nkernel gpu0 lanes=1\nr a 0 2M split=cyclic step=4096\ndone\nsync\nend\n"
                                      "begin write\nkernel gpu0 lanes=1\nw a 0 2M split=cyclic step=4096\ndone\nsync\nend\n",
