@@ -89,6 +89,7 @@ static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct u
   uint64_t fixed = c->transfer_ns + (p->context == UVM_X_PREFETCH ? c->prefetch_block_ns : 0);
   struct uvm_reservation r = uvm_machine_reserve(x->machine, st->src, st->dst, now, pages * UVM_PAGE, fixed);
   st->begin = r.begin;
+  st->wait = r.begin - now;
   return r.end + (p->context == UVM_X_CPU_FAULT ? pages * c->cpu_page_ns : 0);
 }
 

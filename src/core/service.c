@@ -87,9 +87,12 @@ static void observe_pages(const struct uvm_core *c, const struct uvm_step *st, e
 }
 
 static void observe_transfers(const struct uvm_core *c, const struct uvm_step *st) {
-  for (int a, b = 0; uvm_mask_run(&st->done, &a, &b);) {
+  uvm_ns wait = st->wait;
+  for (int a, b = 0; uvm_mask_run(&st->done, &a, &b); wait = 0) {
     uvm_mask run = uvm_mask_range(a, b);
-    observe_mask(c, st, UVM_E_TRANSFER, &run);
+    struct uvm_event e = event_of(c, st, UVM_E_TRANSFER, &run);
+    e.wait = wait;
+    uvm_observe(c, &e);
   }
 }
 

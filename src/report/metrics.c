@@ -10,7 +10,7 @@ const struct uvm_counter_info uvm_proc_counter_info[] = {UVM_PROC_COUNTERS(INFO)
 
 /* Who waited for a link no event tells; the peak is the session's to say. */
 static struct uvm_counters fresh(void) {
-  return (struct uvm_counters){.link_wait_ns = UVM_UNKNOWN, .peak_gpu_bytes = UVM_UNKNOWN};
+  return (struct uvm_counters){.peak_gpu_bytes = UVM_UNKNOWN};
 }
 
 void uvm_counters_add(struct uvm_counters *a, const struct uvm_counters *b) {
@@ -45,6 +45,7 @@ static void count_transfer(struct uvm_counters *c, const struct uvm_places *p, c
   case UVM_D2D: c->d2d_bytes += e->bytes; break;
   case UVM_H2H: break;
   }
+  c->link_wait_ns += e->wait;
   if (e->cause == UVM_C_PREFETCH) c->prefetched_bytes += e->bytes;
   if (e->cause == UVM_C_EVICTION) c->evicted_bytes += e->bytes;
 }
