@@ -35,8 +35,7 @@ struct uvm_gpu_model {
   uint64_t fault_arrival_ns;              /* miss to the MMU */
   uint64_t walk_ns;                       /* the MMU finds out about one page; all who wait for it enter the ring together */
   uint64_t replay_arrival_ns;             /* replay to the retried accesses */
-  uint64_t busy_interrupt_ns;                                  /* ring entry to bottom half, while kernels have run since the last one */
-  uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns; /* after the GPU was idle: shortly, long, very long */
+  uint64_t interrupt_ns, idle_interrupt_ns, deep_interrupt_ns; /* ring entry to bottom half, which last ran shortly, long, very long ago */
   uint64_t first_interrupt_ns;                                 /* the first of a run */
   uint64_t idle_after_ns, deep_after_ns;                       /* after this long without a bottom half */
   double memory_rate;                                          /* from its own memory, resident */
@@ -48,13 +47,16 @@ struct uvm_cpu_model {
 };
 /* Prices of the driver's and the host's work; [costs] measured, [costs.traced] overrides some: with a profiler attached. */
 struct uvm_costs {
+  uint64_t spread_percent;                                      /* how far host-side work varies */
   uint64_t fetch_ns, raw_fault_ns;                              /* a batch; each raw entry of it */
   uint64_t replay_ns, replay_wait_ns, restart_ns;               /* flush and issue; until it has executed; leaving and entering the loop */
   uint64_t block_ns, block_first_ns;                            /* a block service; more, when nothing of it was there yet */
   uint64_t region_ns, page_ns;                                  /* each further separate region in it; each page moved */
+  uint64_t write_ns, write_page_ns;                             /* more of it when it writes; of each page mapped then */
   uint64_t populate_page_ns, map_ns;                            /* zeroing on the GPU; the mapping at the end of a block service */
   uint64_t transfer_ns;                                         /* fixed part of one copy */
-  uint64_t cpu_fault_ns, cpu_page_ns;                           /* a CPU fault that moves pages; each page moved */
+  uint64_t cpu_fault_ns, cpu_unmap_page_ns;                     /* a CPU fault that moves pages, until it copies; each page */
+  uint64_t cpu_map_ns, cpu_page_ns, cpu_write_ns, cpu_wake_ns;  /* then; each page; if it writes; the first one after the host waited */
   uint64_t cpu_chunk_ns, cpu_populate_ns, cpu_populate_page_ns; /* first CPU touch of a block; further first touches; each page */
   uint64_t cpu_first_write_ns;                                  /* of a page that came with others: the system's fault, not the driver's */
   uint64_t cpu_spurious_ns, cpu_nap_ns;                         /* nothing to do; a throttled thread's wake-up beyond its time */

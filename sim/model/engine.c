@@ -77,6 +77,7 @@ static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out
   x->machine = c->machine;
   x->trace = c->trace;
   x->host.last_gpu = c->machine->nprocs > 1;
+  x->random = c->core->seed;
   for (uvm_proc p = 0; p < c->machine->nprocs; p++) x->devices[p] = uvm__device_create(c->machine, p, c->core->seed);
   x->host.state = UVM__PAUSING;
   uvm__at(x, 0, UVM__HOST, 0, 0);

@@ -28,7 +28,7 @@ void uvm__host_notice(struct uvm_engine *x) {
   struct uvm__host *h = &x->host;
   if (h->state != UVM__WAITING || !uvm__waits_over(x, &h->wait)) return;
   if (h->then != UVM_TR_SYNC && !faults_served(x)) return;
-  h->state = UVM__WAITED;
+  h->state = UVM__WAITED, h->waited = true;
   uvm__at(x, x->now + (h->then == UVM_TR_SYNC ? x->machine->costs.sync_ns : 0), UVM__HOST, 0, 0);
 }
 

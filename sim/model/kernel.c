@@ -196,7 +196,7 @@ void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k) {
     return;
   }
   set_pace(x, d, k);
-  if (!d->kernels.n) d->rested = true, d->next_sm = 0, d->start = x->now + (d->proc ? x->machine->gpu.cold_ns : 0);
+  if (!d->kernels.n) d->next_sm = 0, d->start = x->now + (d->proc ? x->machine->gpu.cold_ns : 0);
   UVM_PUSH(&d->kernels) = k;
   uvm_ns end;
   if (uvm__resident_end(x, d, k, uvm__steps(k) * (d->proc ? waves(d, k) : 1), &end)) return end_kernel(x, d, k, end);

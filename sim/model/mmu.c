@@ -112,14 +112,20 @@ static struct uvm__record *record_of(const struct uvm__device *d, const struct u
 
 /* -- interrupts -- */
 
-static void interrupt(struct uvm_engine *x, struct uvm__device *d) {
+static void interrupt_in(struct uvm_engine *x, struct uvm__device *d, uvm_ns latency) {
   if (!d->armed || d->interrupting || d->put == d->get) return;
+  d->interrupting = d->woken = true;
+  uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
+}
+
+static void interrupt(struct uvm_engine *x, struct uvm__device *d) {
   const struct uvm_gpu_model *g = &x->machine->gpu;
   uvm_ns quiet = x->now - d->quiet_since;
-  uvm_ns latency = !d->woken ? g->first_interrupt_ns : !d->rested ? g->busy_interrupt_ns : quiet >= g->deep_after_ns ? g->deep_interrupt_ns : quiet >= g->idle_after_ns ? g->idle_interrupt_ns : g->interrupt_ns;
-  d->interrupting = d->woken = true;
-  d->rested = false;
-  uvm__at(x, x->now + latency, UVM__INTERRUPT, d->proc, 0);
+  uvm_ns latency = !d->woken                   ? g->first_interrupt_ns
+                   : quiet >= g->deep_after_ns ? g->deep_interrupt_ns
+                   : quiet >= g->idle_after_ns ? g->idle_interrupt_ns
+                                               : g->interrupt_ns;
+  interrupt_in(x, d, latency);
 }
 
 /* -- page walks -- */
@@ -250,7 +256,7 @@ bool uvm__quiet(const struct uvm__device *d) { return d->armed && d->put == d->g
 void uvm__rearm(struct uvm_engine *x, struct uvm__device *d) {
   d->armed = true;
   d->quiet_since = x->now;
-  interrupt(x, d);
+  interrupt_in(x, d, 0); /* what came meanwhile has interrupted already */
   uvm__host_notice(x);
 }
 

@@ -184,7 +184,6 @@ struct uvm__device {
   struct uvm_raw_fault *ring;
   uint64_t put, get; /* entries ever put and freed */
   bool armed, interrupting, woken;       /* woken: an interrupt has been sent before */
-  bool rested;                           /* no kernel ran for a while since the last interrupt */
   bool refused; /* the warp just run found no room for a fault */
   uvm_ns quiet_since, stall_since;
   /* access counters */
@@ -254,6 +253,7 @@ struct uvm__host {
   uint8_t state, then; /* then: why it waits: UVM_TR_SYNC, FREE, END (of the trace) */
   struct uvm__wait wait;
   struct uvm__loop loop;
+  bool waited;       /* since its last fault that moved pages */
   struct uvm_alloc *freeing;
   UVM_VEC(struct uvm__section) sections;
   uvm_proc last_gpu; /* named last */
@@ -277,6 +277,7 @@ struct uvm_engine {
   UVM_VEC(bool) recorded; /* instances of events: done */
   uint64_t ops, kernels;  /* ever */
   uint64_t in_flight;     /* operations queued or running */
+  uint64_t random;        /* of host-side work */
   struct uvm__device *devices[UVM_MAX_PROCS];
 };
 

@@ -9,7 +9,7 @@ uvm_ns uvm__price(const struct uvm_engine *x, enum uvm_work w, uint64_t n) {
   case UVM_W_REPLAY_WAIT: return c->replay_wait_ns;
   case UVM_W_RESTART: return c->restart_ns;
   case UVM_W_CPU_SPURIOUS: return c->cpu_spurious_ns;
-  case UVM_W_CPU_NAP: return c->cpu_nap_ns;
+  case UVM_W_CPU_NAP: return c->cpu_nap_ns + n / 2; /* usleep_range(left, 1.5 left): nothing else wakes an idle system */
   case UVM_W_SKIP: return n * c->prefetch_skip_ns;
   }
   return 0;
@@ -39,12 +39,18 @@ static bool untouched(const struct uvm_engine *x, const struct uvm_plan *p) {
   return uvm_mask_empty(&populated);
 }
 
-/* Pages taken from the CPU. */
 static uint64_t unmapped(const struct uvm_plan *p) {
   uint64_t n = 0;
   for (size_t i = 0; i < p->steps.n; i++)
-    if (p->steps.v[i].kind == UVM_S_UNMAP && !p->steps.v[i].proc) n += (uint64_t)uvm_mask_count(&p->steps.v[i].pages);
+    if (p->steps.v[i].kind == UVM_S_UNMAP) n += (uint64_t)uvm_mask_count(&p->steps.v[i].pages);
   return n;
+}
+
+/* Host-side work varies: mostly it takes a little less than its mean t, sometimes much more. */
+static uvm_ns vary(struct uvm_engine *x, uvm_ns t) {
+  double spread = (double)x->machine->costs.spread_percent / 100, u = (double)(uvm_random(&x->random) >> 32) / 0x1p32;
+  double u2 = u * u, u7 = u2 * u2 * u2 * u;
+  return (uvm_ns)((double)t * (1 - spread + spread * 8 * u7));
 }
 
 /* Before the first step. */
@@ -52,10 +58,11 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   const struct uvm_costs *c = &x->machine->costs;
   uint64_t runs, pages;
   count_moved(p, &runs, &pages);
+  uvm_ns moving = (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
   switch ((enum uvm_context)p->context) {
-  case UVM_X_GPU_FAULT: return c->block_ns + first_there(x, p) * c->block_first_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
-  case UVM_X_COUNTER: return c->counter_ns + (runs ? runs - 1 : 0) * c->region_ns + pages * c->page_ns;
-  case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
+  case UVM_X_GPU_FAULT: return c->block_ns + first_there(x, p) * c->block_first_ns + p->writes * c->write_ns + moving;
+  case UVM_X_COUNTER: return c->counter_ns + moving;
+  case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns + pages * c->cpu_unmap_page_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
   case UVM_X_EVICT: return c->evict_ns;
   case UVM_X_PREFETCH: return pages && !p->behind ? c->prefetch_ns + unmapped(p) * c->prefetch_unmap_page_ns : 0;
   case UVM_X_ADVISE:
@@ -65,11 +72,29 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   return 0;
 }
 
-static uvm_ns map_price(const struct uvm_engine *x, const struct uvm_plan *p, const struct uvm_step *st, uint64_t pages) {
+static bool moved(const struct uvm_plan *p) {
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (moves(&p->steps.v[i])) return true;
+  return false;
+}
+
+/* The end of a CPU fault. A first touch's is in the price of its pages. */
+static uvm_ns cpu_map_price(struct uvm_engine *x, const struct uvm_plan *p, uint64_t pages) {
   const struct uvm_costs *c = &x->machine->costs;
-  if (p->context == UVM_X_CPU_FAULT) return 0; /* in the price of a page moved */
-  if (p->context != UVM_X_PREFETCH) return c->map_ns;
-  return st->proc ? c->prefetch_map_ns : pages * c->prefetch_back_map_page_ns;
+  if (!moved(p)) return 0;
+  uvm_ns wake = x->host.waited * c->cpu_wake_ns;
+  x->host.waited = false;
+  return vary(x, c->cpu_map_ns + pages * c->cpu_page_ns + p->writes * c->cpu_write_ns + wake);
+}
+
+static uvm_ns map_price(struct uvm_engine *x, const struct uvm_plan *p, const struct uvm_step *st, uint64_t pages) {
+  const struct uvm_costs *c = &x->machine->costs;
+  switch (p->context) {
+  case UVM_X_CPU_FAULT: return cpu_map_price(x, p, pages);
+  case UVM_X_GPU_FAULT: return c->map_ns + p->writes * pages * c->write_page_ns;
+  case UVM_X_PREFETCH: return st->proc ? c->prefetch_map_ns : pages * c->prefetch_back_map_page_ns;
+  default: return c->map_ns;
+  }
 }
 
 static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct uvm_step *st, uvm_ns now) {
@@ -90,12 +115,12 @@ static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct u
   struct uvm_reservation r = uvm_machine_reserve(x->machine, st->src, st->dst, now, pages * UVM_PAGE, fixed);
   st->begin = r.begin;
   st->wait = r.begin - now;
-  return r.end + (p->context == UVM_X_CPU_FAULT ? pages * c->cpu_page_ns : 0);
+  return r.end;
 }
 
 uvm_ns uvm__execute(struct uvm_engine *x, struct uvm_plan *p, uvm_ns now) {
   p->begin = now;
-  uvm_ns at = now + opening(x, p);
+  uvm_ns at = now + vary(x, opening(x, p));
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];
     st->done = st->pages;

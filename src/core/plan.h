@@ -31,6 +31,7 @@ struct uvm_plan {
   uvm_proc proc;                                /* who asked */
   struct uvm_block *block;                      /* of the service; of an eviction the first */
   bool behind;                                  /* PREFETCH: the driver's own work hides behind the copies of the call's block before */
+  bool writes;                                  /* some of the faults served want to write */
   uint32_t faults;                              /* distinct faulted pages served */
   uvm_backing_id backing;                       /* EVICT: the one leaving */
   UVM_VEC(struct uvm_step) steps;

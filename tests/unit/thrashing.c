@@ -31,7 +31,7 @@ static bool marked(uvm_view *v, int i) {
 static void tell(uvm_view *v, enum uvm_told_kind kind, enum uvm_cause cause, uvm_proc p, const char *pages, uvm_ns now) {
   uvm_mask m = fake_pages(pages, 0);
   struct uvm_told e = {.kind = (uint8_t)kind, .cause = (uint8_t)cause, .proc = p, .dst = p, .block = 1, .pages = &m,
-                       .begin = now - 10 * US, .end = now};
+                       .begin = now, .end = now + 10 * US};
   v->now = now;
   policy->on_event(v->state, v, &e);
 }

@@ -132,6 +132,7 @@ static void build(struct uvm_core *c, struct nv_service *v) {
   v->plan.proc = v->asker;
   v->plan.block = v->block;
   v->plan.behind = v->behind;
+  v->plan.writes = !uvm_mask_empty(&v->d.want[UVM_MAP_WRITE]) || !uvm_mask_empty(&v->d.want[UVM_MAP_ATOMIC]);
   v->plan.faults = (uint32_t)uvm_mask_count(&v->d.faulted);
   plan_moves(c, v);
   if (v->mapping != NV_MAP_NOTHING) uvm__nv_plan_permissions(c, v);
