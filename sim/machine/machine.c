@@ -71,7 +71,13 @@ int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **o
   return 0;
 }
 
+static void free_way(struct uvm_way *w) {
+  uvm_mem_free(w->wire.held.v);
+  for (int i = 0; i < UVM_MAX_ENGINES; i++) uvm_mem_free(w->engines[i].held.v);
+}
+
 void uvm_machine_close(struct uvm_machine *m) {
+  for (int i = 0; i < m->nlinks; i++) free_way(&m->links[i].ways[0]), free_way(&m->links[i].ways[1]);
   for (int i = 0; i < m->nnodes; i++) uvm_mem_free((char *)m->nodes[i].name);
   for (int i = 0; i < m->nprocs; i++) uvm_mem_free((char *)m->procs[i].name);
   uvm_mem_free(m);

@@ -40,6 +40,7 @@ static const struct field fields[] = {
     L(NODE_NAME, a),
     L(NODE_NAME, b),
     L(NUMBER, latency_ns),
+    L(COUNT, engines),
     L(RATE, up),
     L(RATE, down),
     L(RATE, load),
@@ -358,6 +359,9 @@ static int check_links(struct parser *p) {
   for (int i = 0; i < m->nlinks; i++) {
     next[m->links[i].a] |= 1u << m->links[i].b;
     next[m->links[i].b] |= 1u << m->links[i].a;
+    if (m->links[i].engines > UVM_MAX_ENGINES)
+      return FAIL(p, p->line, "expected at most %d engines of [link %s], found %llu", UVM_MAX_ENGINES, m->links[i].name,
+                  (unsigned long long)m->links[i].engines);
   }
   for (int a = 0; a < m->nnodes; a++)
     for (int b = 0; b < a; b++)
