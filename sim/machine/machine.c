@@ -27,12 +27,17 @@ static bool is_path(const char *name) {
   return strchr(name, '/') || (n > 4 && !strcmp(name + n - 4, ".ini"));
 }
 
+const char *uvm__machine_text(const char *name) {
+  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++)
+    if (!strcmp(m->name, name)) return m->text;
+  return NULL;
+}
+
 static const char *built_in(const char *name, struct uvm_error *e) {
   char known[512] = "";
-  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) {
-    if (!strcmp(m->name, name)) return m->text;
-    uvm_list_add(known, sizeof known, ", ", m->name);
-  }
+  const char *text = uvm__machine_text(name);
+  if (text) return text;
+  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) uvm_list_add(known, sizeof known, ", ", m->name);
   uvm_fail(e, UVM_EUSAGE, "unknown machine '%s'; known: %s; a path to a profile works too", name, known);
   return NULL;
 }

@@ -85,6 +85,7 @@ struct uvm_costs {
 };
 struct uvm_machine {
   char name[48], title[96];
+  char like[48]; /* the built-in machine that says what this one's profile does not; "" none */
   char driver[24];
   uint32_t driver_version; /* driver = nvidia-580 */
   uint8_t nnodes, nprocs, nlinks;
