@@ -29,7 +29,8 @@ static const struct format {
      "or first and "
      "rest."},
     {"report", ".json", "report, written (--json)",
-     "One JSON object with \"schema\": 1. replay: machine, driver, policy, engine, trace, total, processors, sections, allocations; null "
+     "One JSON object with \"schema\": 1. replay: machine, driver, policy, engine, trace, total, processors, sections, allocations, "
+     "link_waits (who waited for whom); null "
      "is what this "
      "run cannot know. With --deterministic the same input gives the same bytes."},
     {"profile", ".ini", "machine, read (--machine FILE.ini)",
