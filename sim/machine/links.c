@@ -2,6 +2,7 @@
  * access holds the wire alone. Both take turns in the order in which they ask, and what is booked for later leaves free what
  * is before it. */
 #include <assert.h>
+#include <math.h>
 #include "machine/track.h"
 
 /* The link that joins two nodes, NULL none. */
@@ -85,7 +86,7 @@ struct uvm_reservation uvm_machine_reserve(struct uvm_machine *m, const struct u
 /* Thousands of accesses wait at a time: `waited` is the time in which any of them did. */
 static struct uvm_crossing cross(struct uvm_machine *m, struct uvm_link *l, uvm_node from, uint64_t now_ps, uint64_t bytes, bool write) {
   struct uvm_way *w = way_from(l, from);
-  uint64_t need = (uint64_t)((double)bytes * 1e12 / (write ? l->store : l->load)) + 1, by[UVM_L_KINDS] = {0}, waited = 0;
+  uint64_t need = (uint64_t)ceil((double)bytes * 1e12 / (write ? l->store : l->load)), by[UVM_L_KINDS] = {0}, waited = 0;
   uvm__track_pass(&w->wire, now_ps);
   uint64_t end = uvm__track_end(&w->wire, now_ps, need), since = uvm_max(now_ps, w->waited_until);
   if (since < end) uvm__track_blame(&w->wire, since, end, by), w->waited_until = end;
