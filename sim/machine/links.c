@@ -89,7 +89,8 @@ static struct uvm_crossing cross(struct uvm_machine *m, struct uvm_link *l, uvm_
   uint64_t need = (uint64_t)ceil((double)bytes * 1e12 / (write ? l->store : l->load)), by[UVM_L_KINDS] = {0}, waited = 0;
   uvm__track_pass(&w->wire, now_ps);
   uint64_t end = uvm__track_end(&w->wire, now_ps, need), since = uvm_max(now_ps, w->waited_until);
-  if (since < end) uvm__track_blame(&w->wire, since, end, by), w->waited_until = end;
+  uvm__track_blame(&w->wire, since, end, by);
+  w->waited_until = end;
   for (int k = 0; k < UVM_L_KINDS; k++) {
     if (k == UVM_L_REMOTE) continue; /* its own kind in front is its rate, not a wait */
     m->waited_ps[UVM_L_REMOTE][k] += by[k];
