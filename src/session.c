@@ -1,4 +1,5 @@
 #include "session.h"
+#include <assert.h>
 #include "core/host.h"
 #include "engine.h"
 #include "policies.h"
@@ -321,6 +322,16 @@ static void fill_result(struct session *s) {
   }
 }
 
+static void fill_link_waits(struct session *s) {
+  struct uvm_session_result *r = s->result;
+  static_assert(UVM_L_KINDS * UVM_L_KINDS == sizeof r->link_waits / sizeof *r->link_waits, "a row for each pair");
+  for (int i = 0; i < UVM_L_KINDS * UVM_L_KINDS; i++) {
+    enum uvm_traffic waiter = (enum uvm_traffic)(i / UVM_L_KINDS), holder = (enum uvm_traffic)(i % UVM_L_KINDS);
+    uvm_ns ns = s->machine->waited_ps[waiter][holder] / 1000;
+    if (ns) r->link_waits[r->nlink_waits++] = (struct uvm_link_wait){uvm_traffic_name(waiter), uvm_traffic_name(holder), ns};
+  }
+}
+
 static void close_all(struct session *s) {
   struct uvm_core *c = &s->core;
   if (s->started) c->driver->fini(c);
@@ -344,6 +355,7 @@ int uvm_session_run(const struct uvm_session_config *config, struct uvm_session_
     snprintf(r->engine, sizeof r->engine, "%s", s.ops->name);
     rc = run(&s);
     fill_result(&s);
+    fill_link_waits(&s);
   }
   close_all(&s);
   return rc;

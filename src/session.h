@@ -23,6 +23,7 @@ struct uvm_session_config {
   const struct uvm_observer *observers; size_t nobservers;
   void (*progress)(void *ctx, uint64_t done, uint64_t total); void *progress_ctx;   /* may be NULL */
 };
+struct uvm_link_wait { const char *waiter, *holder; uvm_ns ns; };    /* kinds of traffic, as "remote access" */
 struct uvm_session_result {                     /* names live as long as the process */
   char machine[48], driver[32], policy[96], engine[16];
   uvm_ns sim_ns;
@@ -32,6 +33,7 @@ struct uvm_session_result {                     /* names live as long as the pro
   uint8_t nprocs;
   bool interrupted;                             /* SIGINT or SIGTERM: what was observed so far is right but partial */
   uint64_t accesses;                            /* elements */
+  struct uvm_link_wait link_waits[25]; size_t nlink_waits;       /* who waited for whom, where anybody did */
 };
 int uvm_session_run(const struct uvm_session_config *c, struct uvm_session_result *r, struct uvm_error *e);
 #endif

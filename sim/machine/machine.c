@@ -27,12 +27,17 @@ static bool is_path(const char *name) {
   return strchr(name, '/') || (n > 4 && !strcmp(name + n - 4, ".ini"));
 }
 
+const char *uvm__machine_text(const char *name) {
+  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++)
+    if (!strcmp(m->name, name)) return m->text;
+  return NULL;
+}
+
 static const char *built_in(const char *name, struct uvm_error *e) {
   char known[512] = "";
-  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) {
-    if (!strcmp(m->name, name)) return m->text;
-    uvm_list_add(known, sizeof known, ", ", m->name);
-  }
+  const char *text = uvm__machine_text(name);
+  if (text) return text;
+  for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) uvm_list_add(known, sizeof known, ", ", m->name);
   uvm_fail(e, UVM_EUSAGE, "unknown machine '%s'; known: %s; a path to a profile works too", name, known);
   return NULL;
 }
@@ -71,7 +76,13 @@ int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **o
   return 0;
 }
 
+static void free_way(struct uvm_way *w) {
+  uvm_mem_free(w->wire.held.v);
+  for (int i = 0; i < UVM_MAX_ENGINES; i++) uvm_mem_free(w->engines[i].held.v);
+}
+
 void uvm_machine_close(struct uvm_machine *m) {
+  for (int i = 0; i < m->nlinks; i++) free_way(&m->links[i].ways[0]), free_way(&m->links[i].ways[1]);
   for (int i = 0; i < m->nnodes; i++) uvm_mem_free((char *)m->nodes[i].name);
   for (int i = 0; i < m->nprocs; i++) uvm_mem_free((char *)m->procs[i].name);
   uvm_mem_free(m);

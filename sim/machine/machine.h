@@ -7,14 +7,33 @@
 #include "base/base.h"
 
 #define UVM_MAX_LINKS 32
-/* A way between two nodes, queues included: a copy holds its direction of the link until it ends. */
+#define UVM_MAX_ENGINES 8
+/* What crosses a link: copies by cause, then the accesses of processors. */
+enum uvm_traffic { UVM_L_MIGRATION, UVM_L_PREFETCH, UVM_L_EVICTION, UVM_L_MEMCPY, UVM_L_REMOTE, UVM_L_KINDS };
+const char *uvm_traffic_name(enum uvm_traffic kind); /* "remote access" */
+/* What a wire or an engine is taken for from now on: spans in order, in ps. */
+struct uvm_held {
+  uint64_t begin, end;
+  enum uvm_traffic kind;
+};
+struct uvm_track {
+  UVM_VEC(struct uvm_held) held;
+};
+/* A direction of a link. */
+struct uvm_way {
+  struct uvm_track wire, engines[UVM_MAX_ENGINES];
+  uint64_t waited_until; /* ps: until then the waiting of accesses is counted */
+};
+/* What joins two nodes. Its directions share nothing. */
 struct uvm_link {
   char name[24];
   uvm_node a, b;
-  uint64_t latency_ns;       /* of one access across */
-  double up, down;           /* copies, a to b and back */
-  double load, store;        /* a processor's own accesses to memory at the other end */
-  uvm_ns free_up, free_down; /* when each direction has nothing queued */
+  uint64_t latency_ns; /* of a load across */
+  uint64_t engines;    /* copies that may be under way at a time, each way; they share the wire, so that one is set up while
+                          another's bytes move */
+  double up, down;     /* copies, a to b and back */
+  double load, store;  /* a processor's own accesses to memory at the other end */
+  struct uvm_way ways[2];
 };
 /* How a GPU runs kernels and reports faults. */
 struct uvm_gpu_model {
@@ -68,6 +87,7 @@ struct uvm_costs {
 };
 struct uvm_machine {
   char name[48], title[96];
+  char like[48]; /* the built-in machine that says what this one's profile does not; "" none */
   char driver[24];
   uint32_t driver_version; /* driver = nvidia-580 */
   uint8_t nnodes, nprocs, nlinks;
@@ -79,6 +99,7 @@ struct uvm_machine {
   struct uvm_cpu_model cpu;
   struct uvm_costs costs;
   uint64_t system_page;
+  uint64_t waited_ps[UVM_L_KINDS][UVM_L_KINDS]; /* how long the first was kept waiting by the second */
 };
 /* name: a built-in one or a path with a '/' or ending in .ini. Unknown: UVM_EUSAGE listing the known; a malformed file:
  * UVM_EINPUT with file:line. costs: "measured" or "traced". e may be NULL. */
@@ -86,16 +107,27 @@ int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **o
 void uvm_machine_close(struct uvm_machine *m);
 /* Overrides the capacity of every GPU's node (before the topology is used). */
 void uvm_machine_set_gpu_memory(struct uvm_machine *m, uint64_t bytes);
-/* One transfer of `bytes` from node src to dst starting no earlier than now: holds the links on the way, both of them one
- * after the other where no link joins the nodes. fixed: a fixed time the copy takes besides. */
-struct uvm_reservation {
-  uvm_ns begin, end;
+/* One copy of `bytes` from node src to dst that starts no earlier than now, on the links of the way. Where no link joins the
+ * nodes it takes two: at once when a processor of one end reaches the other, else one after the other. fixed: a time that the
+ * engine takes besides. wait: what others made it wait, before begin or after. Calls come in any order of now, but not before
+ * what passed. */
+struct uvm_transfer {
+  uvm_node src, dst;
+  enum uvm_traffic kind;
+  uint64_t bytes, fixed;
 };
-struct uvm_reservation uvm_machine_reserve(struct uvm_machine *m, uvm_node src, uvm_node dst, uvm_ns now, uint64_t bytes, uint64_t fixed);
-/* Time for p to read or write bytes of node n through its own accesses, without queueing and latency. */
-uvm_ns uvm_machine_access_ns(const struct uvm_machine *m, uvm_proc p, uvm_node n, uint64_t bytes, bool write);
-/* Bytes a second at which p reads or writes node n. */
-double uvm_machine_access_rate(const struct uvm_machine *m, uvm_proc p, uvm_node n, bool write);
+struct uvm_reservation {
+  uvm_ns begin, end, wait;
+};
+struct uvm_reservation uvm_machine_reserve(struct uvm_machine *m, const struct uvm_transfer *t, uvm_ns now);
+/* p reads or writes bytes of node n, not its home, at `now`, the present: when the links have carried them, what a load takes
+ * besides, and how much longer than known so far accesses have been waiting for copies. */
+struct uvm_crossing {
+  uint64_t end_ps, latency_ps, waited_ps;
+};
+struct uvm_crossing uvm_machine_access(struct uvm_machine *m, uvm_proc p, uvm_node n, uvm_ns now, uint64_t bytes, bool write);
+/* It is `now`: nothing will be asked for before. */
+void uvm_machine_pass(struct uvm_machine *m, uvm_ns now);
 struct uvm_machine_entry {
   const char *name, *text;
 };

@@ -1,11 +1,12 @@
-/* The reader of machine profiles. libinih takes lines apart; a table of fields says what may stand where. Two passes over the
- * text: the first learns the names of nodes, processors and links, so that the second can resolve them in any order. */
+/* The reader of machine profiles. libinih takes lines apart; a table of fields says what may stand where. A profile that is like
+ * another is read after that one, as a layer over it. Several passes: who is like whom; then the names of nodes, processors and
+ * links, so that values can name them in any order; then the values; then the costs that [costs.traced] overrides. */
 #include "machine/profile.h"
 #include <assert.h>
 #include <ini.h>
 
 enum part { MACHINE, NODE, PROCESSOR, LINK, CPU, GPU, COSTS, TRACED, PARTS };
-enum type { TEXT, DRIVER, NUMBER, COUNT, SIZE, RATE, NODE_NAME, NODE_SET, PROC_SET, YES_NO };
+enum type { TEXT, LIKE, DRIVER, NUMBER, COUNT, SIZE, RATE, NODE_NAME, NODE_SET, PROC_SET, YES_NO };
 struct field {
   uint8_t part, type;
   const char *key;
@@ -29,6 +30,7 @@ struct field {
   { COSTS, NUMBER, #f, offsetof(struct uvm_costs, f), false }
 static const struct field fields[] = {
     M(TEXT, title),
+    {MACHINE, LIKE, "like", offsetof(struct uvm_machine, like), true},
     M(DRIVER, driver),
     M(SIZE, system_page),
     N(SIZE, capacity),
@@ -40,6 +42,7 @@ static const struct field fields[] = {
     L(NODE_NAME, a),
     L(NODE_NAME, b),
     L(NUMBER, latency_ns),
+    L(COUNT, engines),
     L(RATE, up),
     L(RATE, down),
     L(RATE, load),
@@ -121,7 +124,7 @@ static const struct field fields[] = {
 #undef C
 #undef G
 #undef K
-enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, NUMBER_MAX = 1000000000 };
+enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4, NUMBER_MAX = 1000000000 };
 static const char *const part_names[PARTS] = {"machine", "node", "processor", "link", "cpu", "gpu", "costs", "costs.traced"};
 static const uint8_t part_max[PARTS] = {1, 20, 17, UVM_MAX_LINKS, 1, 1, 1, 1};
 
@@ -129,13 +132,20 @@ struct section {
   char name[64];
   uint8_t part, index;
   int line;
-  bool seen[FIELDS];
+  bool seen[FIELDS], given[FIELDS]; /* in this layer; in any */
 };
+struct layer {
+  const char *file, *text;
+  char label[64]; /* `file` of a built-in one */
+};
+enum stage { LAYERS, NAMES, VALUES, OVERRIDES };
 struct parser {
   const char *file, *text;
   struct uvm_machine *m;
   struct uvm_error *e;
-  bool naming, overriding; /* the first pass; a third one that takes [costs.traced] alone */
+  enum stage stage;
+  struct layer layers[MAX_LAYERS]; /* each is like the next */
+  int nlayers;
   int line, rc;
   struct section sections[SECTIONS];
   size_t nsections;
@@ -272,6 +282,7 @@ static bool set_value(struct parser *p, const struct field *f, void *at, const c
   uint64_t n;
   int i;
   switch ((enum type)f->type) {
+  case LIKE: return true; /* in LAYERS */
   case TEXT: return snprintf(at, sizeof p->m->title, "%s", value) < (int)sizeof p->m->title;
   case DRIVER: return set_driver(p->m, value);
   case NUMBER: return uvm_parse_u64(value, NUMBER_MAX, at);
@@ -288,6 +299,7 @@ static bool set_value(struct parser *p, const struct field *f, void *at, const c
 
 static const char *expected(enum type t) {
   static const char *const text[] = {"a text of at most 95 characters",
+                                     "the name of a machine",
                                      "NAME-VERSION as in nvidia-580",
                                      "a whole number up to 10^9",
                                      "a whole number from 1 to 10^9",
@@ -313,7 +325,7 @@ static int set_key(struct parser *p, struct section *s, const char *key, const c
     const struct field *f = &fields[i];
     if (f->part != part || strcmp(f->key, key)) continue;
     if (s->seen[i]) return FAIL(p, p->line, "expected each key of [%s] once, found %s again", s->name, key);
-    s->seen[i] = true;
+    s->seen[i] = s->given[i] = true;
     if (set_value(p, f, (char *)base_of(p, s) + f->offset, value)) return 0;
     return FAIL(p, p->line, "%s: expected %s, found '%s'", key, expected((enum type)f->type), value);
   }
@@ -322,23 +334,53 @@ static int set_key(struct parser *p, struct section *s, const char *key, const c
   return FAIL(p, p->line, "expected a key of [%s] (%s), found %s", s->name, keys, key);
 }
 
+/* -- layers -- */
+
+static int add_layer(struct parser *p, const char *name) {
+  const char *text = uvm__machine_text(name);
+  if (!text) return FAIL(p, p->line, "like: expected the name of a machine that is built in, found '%s'", name);
+  if (p->nlayers == MAX_LAYERS) return FAIL(p, p->line, "like: expected at most %d profiles each like the next", MAX_LAYERS);
+  struct layer *l = &p->layers[p->nlayers++];
+  snprintf(l->label, sizeof l->label, "machine %s", name);
+  l->file = l->label;
+  l->text = text;
+  if (!*p->m->like) snprintf(p->m->like, sizeof p->m->like, "%s", name);
+  return 0;
+}
+
 static int handle(void *user, const char *section, const char *key, const char *value) {
   struct parser *p = user;
   if (p->rc) return 0;
+  if (p->stage == LAYERS) return strcmp(section, part_names[MACHINE]) || strcmp(key, "like") || !add_layer(p, value);
   struct section *s = find_section(p, section);
-  if (p->naming) return s || !add_section(p, section);
+  if (p->stage == NAMES) return s || !add_section(p, section);
   assert(s);
-  if (p->overriding && s->part != TRACED) return 1;
+  if (p->stage == OVERRIDES && s->part != TRACED) return 1;
   return !set_key(p, s, key, value);
 }
 
-static int pass(struct parser *p, const char *text, bool naming) {
-  p->text = text;
+static int read_layer(struct parser *p, const struct layer *l, enum stage stage) {
+  p->file = l->file;
+  p->text = l->text;
   p->line = 0;
-  p->naming = naming;
+  p->stage = stage;
+  for (size_t i = 0; i < p->nsections; i++) memset(p->sections[i].seen, 0, sizeof p->sections[i].seen);
   int bad = ini_parse_stream(next_line, p, handle, p);
   if (bad && !p->rc) FAIL(p, bad, "expected [section] or key = value");
   return p->rc;
+}
+
+static int find_layers(struct parser *p) {
+  for (int i = 0; i < p->nlayers; i++)
+    if (read_layer(p, &p->layers[i], LAYERS)) return p->rc;
+  return 0;
+}
+
+/* What is like another comes after it. */
+static int pass(struct parser *p, enum stage stage) {
+  for (int i = p->nlayers; i--;)
+    if (read_layer(p, &p->layers[i], stage)) return p->rc;
+  return 0;
 }
 
 /* -- what must hold of the whole -- */
@@ -346,7 +388,7 @@ static int pass(struct parser *p, const char *text, bool naming) {
 static int check_keys(struct parser *p, const struct section *s) {
   if (s->part == TRACED) return 0;
   for (int i = 0; i < FIELDS; i++)
-    if (fields[i].part == s->part && !fields[i].optional && !s->seen[i])
+    if (fields[i].part == s->part && !fields[i].optional && !s->given[i])
       return FAIL(p, s->line, "expected the key %s in [%s], found none", fields[i].key, s->name);
   return 0;
 }
@@ -364,6 +406,9 @@ static int check_links(struct parser *p) {
   for (int i = 0; i < m->nlinks; i++) {
     next[m->links[i].a] |= 1u << m->links[i].b;
     next[m->links[i].b] |= 1u << m->links[i].a;
+    if (m->links[i].engines > UVM_MAX_ENGINES)
+      return FAIL(p, p->line, "expected at most %d engines of [link %s], found %llu", UVM_MAX_ENGINES, m->links[i].name,
+                  (unsigned long long)m->links[i].engines);
   }
   for (int a = 0; a < m->nnodes; a++)
     for (int b = 0; b < a; b++)
@@ -384,23 +429,21 @@ static int check_processors(struct parser *p) {
 }
 
 /* Overrides come last wherever they stand in the file. */
-static int override_costs(struct parser *p, const char *text) {
-  p->overriding = true;
+static int override_costs(struct parser *p) {
   p->traced_costs = &p->m->costs;
-  struct section *s = find_section(p, part_names[TRACED]);
-  if (s) memset(s->seen, 0, sizeof s->seen);
-  return pass(p, text, false);
+  return pass(p, OVERRIDES);
 }
 
 int uvm__profile_parse(const char *file, const char *text, bool traced, struct uvm_machine *m, struct uvm_error *e) {
   struct uvm_costs aside;
   struct parser *p = uvm_mem(sizeof *p);
-  *p = (struct parser){.file = file, .m = m, .e = e, .traced_costs = &aside};
-  int rc = pass(p, text, true);
+  *p = (struct parser){.m = m, .e = e, .nlayers = 1, .layers = {{.file = file, .text = text}}, .traced_costs = &aside};
+  int rc = find_layers(p);
+  if (!rc) rc = pass(p, NAMES);
   if (!rc) rc = check_parts(p);
-  if (!rc) rc = pass(p, text, false);
+  if (!rc) rc = pass(p, VALUES);
   for (size_t i = 0; i < p->nsections && !rc; i++) rc = check_keys(p, &p->sections[i]);
-  if (!rc && traced) rc = override_costs(p, text);
+  if (!rc && traced) rc = override_costs(p);
   if (!rc) rc = check_links(p);
   if (!rc) rc = check_processors(p);
   for (int i = 0; i < m->nnodes; i++) m->nodes[i].free = m->nodes[i].capacity;

@@ -64,6 +64,12 @@ uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t p
   return (uint64_t)uvm_block_write(x->core->space, b, uvm_page_of(a, page * UVM_PAGE), (int)run) * x->machine->costs.cpu_first_write_ns;
 }
 
+uint64_t uvm__cross(struct uvm_engine *x, uvm_proc p, struct uvm__record *r, uvm_node n, uint64_t bytes, bool writing) {
+  struct uvm_crossing c = uvm_machine_access(x->machine, p, n, x->now, bytes, writing);
+  r->waited_ps += c.waited_ps;
+  return c.end_ps + c.latency_ps;
+}
+
 void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t run, uint8_t access, uint64_t count) {
   if (a->kind != UVM_MANAGED || !(uvm_host_needs(x->core->host) & UVM_NEEDS_ACCESS)) return;
   const struct uvm_block *b = uvm_block_find(a, page * UVM_PAGE);
@@ -80,6 +86,7 @@ void uvm__tell_summary(struct uvm_engine *x, uvm_proc p, const struct uvm__recor
                                            .has_alloc = true,
                                            .alloc = r->alloc->number,
                                            .t = x->now,
+                                           .wait = r->waited_ps / 1000,
                                            .offset = r->offset,
                                            .bytes = r->remote,
                                            .value = r->elements,

@@ -20,10 +20,7 @@ struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p, 
   d->stalled = uvm_mem(d->gpcs * sizeof *d->stalled);
   d->first_pair = uvm_mem(d->gpcs * sizeof *d->first_pair);
   d->free_warp = d->free_resident = d->piecemeal = UVM__NO;
-  for (uvm_node n = 0; n < m->nnodes; n++) {
-    d->load_ps[n] = 1e12 / uvm_machine_access_rate(m, p, n, false);
-    d->store_ps[n] = 1e12 / uvm_machine_access_rate(m, p, n, true);
-  }
+  d->byte_ps = 1e12 / g->memory_rate;
   uvm__mmu_create(d, g->ring);
   return d;
 }

@@ -55,9 +55,15 @@ static uint64_t fit(const struct uvm_engine *x, const struct uvm__record *r, uin
 static void pass(struct uvm_engine *x, struct uvm__loop *l, const struct uvm__look *look_here, uint64_t run) {
   struct uvm__record *r = &l->record;
   uint64_t end = l->page + run, count = uvm__elements_in(r, 0, r->elements, l->page, end);
-  if (look_here->node != x->machine->procs[0].home) r->remote += uvm__bytes_in(r, 0, r->elements, l->page, end);
+  uint64_t own = run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
+  if (look_here->node != x->machine->procs[0].home) {
+    uint64_t bytes = uvm__bytes_in(r, 0, r->elements, l->page, end);
+    if (uvm__reads(r->op)) own = max_u64(own, uvm__cross(x, 0, r, look_here->node, bytes, false) - x->now * 1000);
+    if (uvm__writes(r->op)) own = max_u64(own, uvm__cross(x, 0, r, look_here->node, bytes, true) - x->now * 1000);
+    r->remote += bytes;
+  }
   uvm__tell_hits(x, 0, r->alloc, l->page, run, uvm__access_of(r->op, uvm__writes(r->op)), count);
-  l->ps += run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
+  l->ps += own;
   if (uvm__writes(r->op)) l->ps += uvm__first_writes(x, r->alloc, l->page, run) * 1000;
   l->k = max_u64(l->k, ended_below(r, end));
   l->page = l->k < r->elements ? max_u64(end, uvm__first_page(r, l->k)) : end;

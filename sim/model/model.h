@@ -54,7 +54,8 @@ struct uvm__record { /* one access record of a kernel, or a CPU loop */
   uint8_t op, split;                           /* enum uvm_access_op, uvm_split */
   uint64_t offset, end, step, width, elements; /* element k: [offset + k step, + width), cut at end */
   int64_t line;
-  uint64_t remote; /* bytes accessed on other nodes so far */
+  uint64_t remote;    /* bytes accessed on other nodes so far */
+  uint64_t waited_ps; /* that those waited for copies on the links */
 };
 void uvm__record_set(struct uvm__record *r, struct uvm_alloc *a, const struct uvm_trace_access *t);
 static inline bool uvm__reads(uint8_t op) { return op == UVM_OP_R || op == UVM_OP_RW; }
@@ -172,8 +173,8 @@ struct uvm__device {
   uint32_t piecemeal;                                     /* the CPU's block whose threads are being started */
   uint64_t started;                                       /* warps ever */
   uvm_ns start;                                           /* when the next block may start */
-  double load_ps[UVM_MAX_NODES], store_ps[UVM_MAX_NODES]; /* for a byte of each node */
-  uint64_t memory_ps[UVM_MAX_NODES];                      /* when each node's memory has answered all so far */
+  double byte_ps;                                         /* of its own memory */
+  uint64_t memory_ps;                                     /* when that has answered all so far */
   /* faults */
   UVM_VEC(struct uvm__entry) entries;
   uint32_t free_entry, oldest, newest, nentries;
@@ -316,6 +317,8 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
               struct uvm__look *out); /* < 0: not allowed to touch it at all */
 /* What first writes of pages that came to the CPU with others cost it. */
 uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t page, uint64_t run);
+/* Bytes of another node's memory cross a link: when p has them, in ps. */
+uint64_t uvm__cross(struct uvm_engine *x, uvm_proc p, struct uvm__record *r, uvm_node n, uint64_t bytes, bool writing);
 void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t run, uint8_t access, uint64_t count);
 void uvm__tell_summary(struct uvm_engine *x, uvm_proc p, const struct uvm__record *r);
 void uvm__tell_stall(struct uvm_engine *x, uvm_proc p, uvm_ns since, int64_t line);

@@ -97,6 +97,11 @@ static uvm_ns map_price(struct uvm_engine *x, const struct uvm_plan *p, const st
   }
 }
 
+static enum uvm_traffic traffic(const struct uvm_plan *p, const struct uvm_step *st) {
+  if (st->kind == UVM_S_EVICT) return UVM_L_EVICTION;
+  return p->context == UVM_X_PREFETCH || st->cause == UVM_C_PREFETCH ? UVM_L_PREFETCH : UVM_L_MIGRATION;
+}
+
 static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct uvm_step *st, uvm_ns now) {
   const struct uvm_costs *c = &x->machine->costs;
   uint64_t pages = (uint64_t)uvm_mask_count(&st->pages);
@@ -112,14 +117,16 @@ static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct u
   case UVM_S_EVICT: break;
   }
   uint64_t fixed = c->transfer_ns + (p->context == UVM_X_PREFETCH ? c->prefetch_block_ns : 0);
-  struct uvm_reservation r = uvm_machine_reserve(x->machine, st->src, st->dst, now, pages * UVM_PAGE, fixed);
+  struct uvm_transfer t = {st->src, st->dst, traffic(p, st), pages * UVM_PAGE, fixed};
+  struct uvm_reservation r = uvm_machine_reserve(x->machine, &t, now);
   st->begin = r.begin;
-  st->wait = r.begin - now;
+  st->wait = r.wait;
   return r.end;
 }
 
 uvm_ns uvm__execute(struct uvm_engine *x, struct uvm_plan *p, uvm_ns now) {
   p->begin = now;
+  uvm_machine_pass(x->machine, x->now);
   uvm_ns at = now + vary(x, opening(x, p));
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];

@@ -29,7 +29,6 @@ static bool record_local(struct uvm_engine *x, const struct uvm__device *d, cons
 
 bool uvm__resident_end(struct uvm_engine *x, const struct uvm__device *d, const struct uvm__kernel *k, uint64_t steps, uvm_ns *end) {
   if (!alone(x, d)) return false;
-  uvm_node home = x->machine->procs[d->proc].home;
   double ps = 0;
   bool loads = false;
   for (size_t i = 0; i < k->records.n; i++) {
@@ -38,11 +37,11 @@ bool uvm__resident_end(struct uvm_engine *x, const struct uvm__device *d, const 
     loads |= r->op != UVM_OP_W;
     if (uvm__reads(r->op)) {
       if (!record_local(x, d, r, false)) return false;
-      ps += (double)bytes * d->load_ps[home];
+      ps += (double)bytes * d->byte_ps;
     }
     if (uvm__writes(r->op)) {
       if (!record_local(x, d, r, true)) return false;
-      ps += (double)bytes * d->store_ps[home];
+      ps += (double)bytes * d->byte_ps;
     }
   }
   uint64_t latency = steps * (loads ? k->step_ns : k->store_step_ns), moving = k->has_ns ? 0 : (uint64_t)(ps / 1000);

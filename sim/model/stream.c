@@ -185,7 +185,8 @@ static uvm_ns copy_bytes(struct uvm_engine *x, const struct uvm__op *op) {
   for (uint64_t at = 0, next; at < op->bytes; at = next) {
     uvm_node src = lies_on(x, &op->src, at), dst = lies_on(x, &op->dst, at);
     next = alike(x, op, at);
-    end = uvm_machine_reserve(x->machine, src, dst, end, next - at, x->machine->costs.transfer_ns).end;
+    struct uvm_transfer t = {src, dst, UVM_L_MEMCPY, next - at, x->machine->costs.transfer_ns};
+    end = uvm_machine_reserve(x->machine, &t, end).end;
   }
   return end;
 }

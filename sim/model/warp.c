@@ -5,25 +5,27 @@
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Time: a GPU's memories answer one byte after the other; a thread just takes so long. */
-static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__look *look, bool writing,
+/* Time: a GPU's memory answers one byte after the other, as links do; a thread just takes so long. */
+static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__touch *t, const struct uvm__look *look,
                 uint64_t bytes, uint64_t count) {
   if (w->kernel->has_ns) return;
-  if (!d->proc) {
-    w->ready_ps += look->run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
-    return;
+  uint64_t now_ps = x->now * 1000, answer = now_ps;
+  if (look->node != x->machine->procs[d->proc].home) {
+    answer = uvm__cross(x, d->proc, t->record, look->node, bytes, t->writing);
+  } else if (d->proc) {
+    answer = d->memory_ps = max_u64(d->memory_ps, now_ps) + (uint64_t)((double)bytes * d->byte_ps);
   }
-  uint64_t *free_ps = &d->memory_ps[look->node];
-  double a_byte = writing ? d->store_ps[look->node] : d->load_ps[look->node];
-  *free_ps = max_u64(*free_ps, x->now * 1000) + (uint64_t)((double)bytes * a_byte);
-  w->ready_ps = max_u64(w->ready_ps, *free_ps);
+  if (d->proc)
+    w->ready_ps = max_u64(w->ready_ps, answer);
+  else
+    w->ready_ps += max_u64(answer - now_ps, look->run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps);
 }
 
 void uvm__hit(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__touch *t, const struct uvm__look *look) {
   struct uvm__record *r = t->record;
   uint64_t bytes = uvm__bytes_in(r, t->k, t->m, t->page, t->page + look->run);
   uint64_t count = uvm__elements_in(r, t->k, t->m, t->page, t->page + look->run);
-  pay(x, d, w, look, t->writing, bytes, count);
+  pay(x, d, w, t, look, bytes, count);
   if (!d->proc && t->writing) w->ready_ps += uvm__first_writes(x, r->alloc, t->page, look->run) * 1000;
   if (look->node != x->machine->procs[d->proc].home) {
     r->remote += bytes;

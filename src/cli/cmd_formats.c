@@ -29,12 +29,13 @@ static const struct format {
      "or first and "
      "rest."},
     {"report", ".json", "report, written (--json)",
-     "One JSON object with \"schema\": 1. replay: machine, driver, policy, engine, trace, total, processors, sections, allocations; null "
+     "One JSON object with \"schema\": 1. replay: machine, driver, policy, engine, trace, total, processors, sections, allocations, "
+     "link_waits (who waited for whom); null "
      "is what this "
      "run cannot know. With --deterministic the same input gives the same bytes."},
     {"profile", ".ini", "machine, read (--machine FILE.ini)",
      "A machine: nodes, processors, links and prices, each with its unit in the key. `uvmsim machines nvidia-h200` prints one to start "
-     "from."},
+     "from. With `like = nvidia-h200` in [machine] a profile says only what differs from that one."},
     {0}};
 
 static void print_list(bool names_only) {

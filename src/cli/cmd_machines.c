@@ -1,4 +1,5 @@
 /* machines: the built-in ones, or one with its parts and the profile behind it. */
+#include <inttypes.h>
 #include "cli/options.h"
 #include "machine/machine.h"
 #include "report/json.h"
@@ -52,26 +53,30 @@ static void print_places(const struct uvm_machine *m) {
 }
 
 static void print_links(const struct uvm_machine *m) {
-  static const char *const header[] = {"link", "between", "there GB/s", "back GB/s", "latency"};
+  static const char *const header[] = {"link", "between", "there GB/s", "back GB/s", "engines", "latency"};
   struct uvm_table t;
   char ns[24];
-  uvm_table_init(&t, "llrrr", header);
+  if (!m->nlinks) return;
+  uvm_table_init(&t, "llrrrr", header);
   for (unsigned i = 0; i < m->nlinks; i++) {
     const struct uvm_link *l = &m->links[i];
     uvm_table_cell(&t, "%s", l->name);
     uvm_table_cell(&t, "%s - %s", m->nodes[l->a].name, m->nodes[l->b].name);
     uvm_table_cell(&t, "%.1f", l->up / 1e9);
     uvm_table_cell(&t, "%.1f", l->down / 1e9);
+    uvm_table_cell(&t, "%" PRIu64, l->engines);
     uvm_table_cell(&t, "%s", uvm_ns_text(l->latency_ns, ns));
   }
-  if (m->nlinks) putchar('\n');
+  putchar('\n');
   uvm_table_print(&t, stdout);
 }
 
 /* The profile says where each value comes from, so it is the best explanation there is. */
-static void print_profile(const char *name) {
-  for (const struct uvm_machine_entry *x = uvm_machines; x->name; x++)
-    if (!strcmp(x->name, name)) printf("\nThe profile:\n\n%s", x->text);
+static void print_profile(const struct uvm_machine *m, const char *name) {
+  for (const struct uvm_machine_entry *x = uvm_machines; x->name; x++) {
+    if (strcmp(x->name, name)) continue;
+    printf("\nThe profile%s%s:\n\n%s", *m->like ? "; what it leaves out is that of " : "", m->like, x->text);
+  }
 }
 
 static void json_machine(cJSON *in, const struct uvm_machine *m) {
@@ -124,7 +129,7 @@ int uvm_cmd_machines(const struct uvm_options *o, struct uvm_error *e) {
   printf("%s: %s\ndriver %s-%u\n\n", m->name, m->title, m->driver, m->driver_version);
   print_places(m);
   print_links(m);
-  if (!o->quiet) print_profile(name);
+  if (!o->quiet) print_profile(m, name);
   uvm_machine_close(m);
   return 0;
 }

@@ -38,7 +38,7 @@ struct uvm_event {
   bool spurious;                                /* GPU_FAULT: the page was mapped when its turn came; nothing was done */
   uint32_t alloc;                               /* the allocation's number, when has_alloc */
   uvm_ns t, dur;
-  uvm_ns wait;                                  /* TRANSFER: for links that others held, before t */
+  uvm_ns wait;                                  /* for links that others held: TRANSFER, before t or within dur; ACCESS */
   uint64_t offset, bytes, value;                /* offset in the allocation */
   uint64_t raw, distinct;                       /* GPU_BATCH */
   const uvm_mask *mask;                         /* pages of the block at block_offset; NULL: offset and bytes say */

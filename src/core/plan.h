@@ -24,7 +24,7 @@ struct uvm_step {
   struct uvm_block *block;
   uvm_mask pages, done;
   uvm_ns begin, end;
-  uvm_ns wait;                                  /* a transfer's, for links that others held, before its begin */
+  uvm_ns wait;                                  /* a transfer's, for links that others held, before its begin or after */
 };
 struct uvm_plan {
   uint8_t context;                              /* enum uvm_context */

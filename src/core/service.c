@@ -120,7 +120,7 @@ static void finish_map(const struct uvm_core *c, const struct uvm_step *st, uvm_
   struct uvm_event e = event_of(c, st, UVM_E_MAP, &here);
   e.src = n;
   uvm_observe(c, &e);
-  if (n != c->space->procs[st->proc].home) observe_pages(c, st, UVM_E_REMOTE_MAP, &here, n);
+  if (n != c->space->procs[st->proc].home && uvm_proc_at(c->space, n) != st->proc) observe_pages(c, st, UVM_E_REMOTE_MAP, &here, n);
 }
 
 static void finish_maps(const struct uvm_core *c, const struct uvm_step *st) {

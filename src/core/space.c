@@ -392,7 +392,7 @@ uvm_mask uvm_block_in_reach(const struct uvm_space *s, const struct uvm_block *b
 uvm_proc uvm_proc_at(const struct uvm_space *s, uvm_node n) {
   for (uvm_proc p = 0; p < s->topology.nprocs; p++)
     if (s->procs[p].home == n) return p;
-  return UVM_NONE;
+  return 0;
 }
 
 uvm_node uvm_page_target(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, int page) {

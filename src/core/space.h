@@ -138,7 +138,7 @@ int uvm_block_write(const struct uvm_space *s, struct uvm_block *b, int first, i
 static inline enum uvm_level uvm_level_of(enum uvm_access a) { return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC; }
 /* May p access pages on n where they lie? */
 static inline bool uvm_reaches(const struct uvm_space *s, uvm_proc p, uvm_node n) { return n == s->procs[p].home || s->procs[p].reach >> n & 1; }
-/* The first processor at home on n, the CPU before GPUs; UVM_NONE: nobody is. */
+/* Whose memory n is: the first processor at home there, the CPU before GPUs; where nobody is, as on an expander, the CPU. */
 uvm_proc uvm_proc_at(const struct uvm_space *s, uvm_node n);
 /* Nodes the page is resident on, a bit each. */
 uint32_t uvm_page_nodes(const struct uvm_space *s, const struct uvm_block *b, int page);

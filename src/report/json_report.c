@@ -52,6 +52,16 @@ static void add_allocs(cJSON *in, const struct uvm_metrics *m) {
   }
 }
 
+static void add_link_waits(cJSON *in, const struct uvm_session_result *r) {
+  cJSON *list = uvm_json_list(in, "link_waits");
+  for (size_t i = 0; i < r->nlink_waits; i++) {
+    cJSON *o = uvm_json_item(list);
+    uvm_json_text(o, "waiter", r->link_waits[i].waiter);
+    uvm_json_text(o, "holder", r->link_waits[i].holder);
+    uvm_json_u64(o, "ns", r->link_waits[i].ns);
+  }
+}
+
 int uvm_json_report(const struct uvm_summary *s, const char *path, struct uvm_error *e) {
   cJSON *o = uvm_json_object();
   uvm_json_u64(o, "schema", 1);
@@ -65,6 +75,7 @@ int uvm_json_report(const struct uvm_summary *s, const char *path, struct uvm_er
   add_procs(o, &s->metrics->places, s->metrics->procs);
   add_sections(o, s->metrics);
   add_allocs(o, s->metrics);
+  add_link_waits(o, s->run);
   if (s->wall_seconds >= 0) uvm_json_u64(cJSON_AddObjectToObject(o, "host"), "wall_ns", (uint64_t)(s->wall_seconds * 1e9));
   return uvm_json_write(o, path, e);
 }

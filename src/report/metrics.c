@@ -66,7 +66,7 @@ static void count(struct uvm_counters *c, const struct uvm_places *p, const stru
   case UVM_E_THRASH: c->thrashing_pages++; break;
   case UVM_E_THROTTLE: c->throttles++; break;
   case UVM_E_REMOTE_MAP: c->remote_maps++; break;
-  case UVM_E_ACCESS: c->accesses += e->value, c->remote_bytes += e->bytes; break;
+  case UVM_E_ACCESS: c->accesses += e->value, c->remote_bytes += e->bytes, c->link_wait_ns += e->wait; break;
   case UVM_E_STALL: *(e->proc ? &c->fault_stall_ns : &c->cpu_stall_ns) += e->dur; break;
   default: break;
   }

@@ -72,6 +72,21 @@ static void print_totals(const struct uvm_summary *s, FILE *f) {
   uvm_table_print(&t, f);
 }
 
+static void print_link_waits(const struct uvm_session_result *r, FILE *f) {
+  static const char *const header[] = {"links: who waited", "for whom", "time"};
+  struct uvm_table t;
+  char ns[24];
+  if (!r->nlink_waits) return;
+  uvm_table_init(&t, "llr", header);
+  for (size_t i = 0; i < r->nlink_waits; i++) {
+    uvm_table_cell(&t, "%s", r->link_waits[i].waiter);
+    uvm_table_cell(&t, "%s", r->link_waits[i].holder);
+    uvm_table_cell(&t, "%s", uvm_ns_text(r->link_waits[i].ns, ns));
+  }
+  fputc('\n', f);
+  uvm_table_print(&t, f);
+}
+
 /* -- sections, those of one name together -- */
 
 struct group {
@@ -189,6 +204,7 @@ static void print_allocs(const struct uvm_metrics *m, FILE *f) {
 void uvm_text_report(const struct uvm_summary *s, FILE *f) {
   print_head(s, f);
   print_totals(s, f);
+  print_link_waits(s->run, f);
   print_sections(s->metrics, f);
   print_allocs(s->metrics, f);
   fputc('\n', f);

@@ -26,6 +26,8 @@ static cJSON *report(double wall, bool interrupted) {
                                  .sim_ns = (1ull << 62) + 1,
                                  .accesses = 3,
                                  .peak_gpu_bytes = 77,
+                                 .link_waits = {{"eviction", "remote access", 12}},
+                                 .nlink_waits = 1,
                                  .interrupted = interrupted};
   uvm_metrics_init(&m, &places);
   uvm_metrics_event(&m, &(struct uvm_event){.kind = UVM_E_ALLOC, .has_alloc = true, .allocation = &a});
@@ -58,10 +60,10 @@ static const cJSON *keys(const cJSON *at, const char *const *names, size_t n) {
 static void test_keys_in_order(void **state) {
   (void)state;
   static const char *const top[] = {"schema", "machine", "driver",     "policy",   "engine",
-                                    "trace",  "total",   "processors", "sections", "allocations"};
+                                    "trace",  "total",   "processors", "sections", "allocations", "link_waits"};
   static const char *const section[] = {"name", "iteration", "ns"}, *const allocation[] = {"id", "number", "label", "kind", "bytes"};
   cJSON *o = report(-1, false);
-  assert_null(keys(o->child, top, 10));
+  assert_null(keys(o->child, top, 11));
   const cJSON *total = cJSON_GetObjectItem(o, "total")->child;
   assert_string_equal(total->string, "sim_ns");
   assert_null(keys(total->next, counters, COUNTERS));
@@ -82,6 +84,10 @@ static void test_values(void **state) {
   assert_int_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(sections, 0), "ns")->valueint, 9);
   assert_int_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(sections, 0), "iteration")->valueint, 2);
   assert_true(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetArrayItem(sections, 1), "ns"))); /* never left */
+  const cJSON *wait = cJSON_GetObjectItem(o, "link_waits")->child;
+  assert_string_equal(cJSON_GetObjectItem(wait, "waiter")->valuestring, "eviction");
+  assert_string_equal(cJSON_GetObjectItem(wait, "holder")->valuestring, "remote access");
+  assert_int_equal(cJSON_GetObjectItem(wait, "ns")->valueint, 12);
   cJSON_Delete(o);
 }
 

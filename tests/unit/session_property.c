@@ -24,6 +24,7 @@ struct memory { bool live; enum uvm_kind kind; unsigned gpu; uint64_t bytes; };
 static struct {
   FILE *f;
   unsigned gpus, sections, device;              /* device: live allocations of that kind */
+  const char *host;                             /* the CPU's node */
   bool packed;                                  /* allocations lie close together, in one block even */
   uint64_t base;                                /* for the next of them */
   bool recorded[EVENTS];
@@ -134,7 +135,7 @@ static void prefetch(void) {
   int i = choose(0, true);
   if (i < 0) return;
   if (roll(3)) fprintf(t.f, roll(2) ? "prefetch gpu%d" : "prefetch hbm%d", gpu());
-  else fputs(roll(2) ? "prefetch cpu" : "prefetch dram", t.f);
+  else fprintf(t.f, "prefetch %s", roll(2) ? "cpu" : t.host);
   range(i);
   fprintf(t.f, "%s\n", stream());
 }
@@ -203,9 +204,10 @@ static void write_command(FILE *f, const struct uvm_session_config *c, uint64_t 
   fputc('\n', f);
 }
 
-static void write_trace(FILE *f, unsigned gpus) {
+static void write_trace(FILE *f, const char *machine, unsigned gpus) {
   memset(&t, 0, sizeof t);
   t.f = f, t.gpus = gpus, t.base = 1ull << 40, t.packed = roll(2);
+  t.host = strcmp(machine, "amd-mi300a") ? "dram" : "hbm0";
   fputs(roll(4) ? "processor cpu\nprocessor gpu0\n" : "page 65536\nprocessor cpu\nprocessor gpu0\n", f);
   if (gpus == 2) fputs("processor gpu1\n", f);
   for (int i = 0; i < 3; i++) allocate(i);
@@ -235,7 +237,7 @@ static void watch(void *ctx, const struct uvm_event *e) {
 
 enum { SETTINGS = 3 };
 static void choose_config(struct uvm_session_config *c, struct uvm_setting set[SETTINGS], unsigned *gpus) {
-  static const char *const machines[] = {"nvidia-h200", "nvidia-h200x2", "nvidia-titanv", "amd-mi250x", NULL};
+  static const char *const machines[] = {"nvidia-h200", "nvidia-h200x2", "nvidia-titanv", "cxl-host", "amd-mi250x", "amd-mi300a", NULL};
   static const char *const policies[] = {NULL, NULL, "none", "nvidia"}, *const evictors[] = {NULL, NULL, "fifo", "random"};
   static const struct uvm_setting nvidia[] = {                   /* the last ones with one GPU only: two may fight without end */
     {"nvidia", "access_counters", "1"}, {"nvidia", "access_counter_threshold", "8"}, {"nvidia", "counters_inert", "0"},
@@ -246,7 +248,7 @@ static void choose_config(struct uvm_session_config *c, struct uvm_setting set[S
     {"amdkfd", "granularity", "0"}, {"amdkfd", "granularity", "4"}, {"amdkfd", "granularity", "27"}, {"amdkfd", "registered", "0"},
     {"amdkfd", "dedupe_per_range", "0"}, {"amdkfd", "whole_range_vram", "0"}, {"amdkfd", "dedupe_ns", "50us"}, {"amdkfd", "version", "5"}};
   c->machine = pick(machines);
-  bool amd = !strcmp(c->machine, "amd-mi250x") || !roll(6);
+  bool amd = !strncmp(c->machine, "amd-", 4) || !roll(6);
   c->driver = amd ? "amdkfd" : "nvidia";
   c->policy = policies[roll(4)], c->evict = amd ? NULL : evictors[roll(4)];
   c->prefetch = roll(4) ? NULL : "none", c->thrash = roll(4) ? NULL : "none";
@@ -286,7 +288,7 @@ static void run_seed(uint64_t seed) {
   choose_config(&c, set, &gpus);
   fputs("uvmtrace 1\n", f);
   write_command(f, &c, seed);
-  write_trace(f, gpus);
+  write_trace(f, c.machine, gpus);
   assert_int_equal(fclose(f), 0);
   run(&c, &once, seed);
   if (seed % 8 == 0) {

@@ -34,8 +34,7 @@ struct kfd_span uvm__kfd_unregistered(uint64_t page, struct kfd_span vma, struct
 bool uvm__kfd_same_hive(const struct uvm_space *s, uvm_proc a, uvm_proc b) { return a == b || s->procs[a].fast_link >> b & 1; }
 
 uint32_t uvm__kfd_location(const struct uvm_space *s, uvm_node n) {
-  uvm_proc p = uvm_proc_at(s, n); /* the CPU first: an APU's memory is system memory */
-  return p == UVM_NONE ? 0 : p;
+  return uvm_proc_at(s, n); /* the CPU first: an APU's memory is system memory */
 }
 
 struct kfd_place uvm__kfd_restore_location(const struct uvm_space *s, const struct kfd_prange *r, uvm_proc gpu) {

@@ -60,7 +60,7 @@ static void plan_unmaps(struct uvm_core *c, struct nv_service *v, uvm_node n, co
   }
 }
 
-/* The pages of `pages` whose copy closest to dst is on each node. A processor at home on dst does the looking. */
+/* The pages of `pages` whose copy closest to dst is on each node, as who owns dst sees it. */
 static void sort_by_source(const struct uvm_core *c, const struct nv_service *v, uvm_node dst, const uvm_mask *pages, uvm_mask from[]) {
   const struct uvm_space *s = c->space;
   uvm_mask plain = *pages;
@@ -72,11 +72,8 @@ static void sort_by_source(const struct uvm_core *c, const struct nv_service *v,
   uvm_mask several = *pages;
   uvm_mask_andnot(&several, &plain);
   uvm_proc p = uvm_proc_at(s, dst);
-  for (int i = -1; (i = uvm_mask_next(&several, i + 1)) >= 0;) {
-    uint32_t nodes = uvm_page_nodes(s, v->block, i);
-    uvm_node n = p != UVM_NONE ? uvm__nv_closest(s, p, nodes) : (uvm_node)__builtin_ctz(nodes);
-    uvm_mask_add(&from[n], i);
-  }
+  for (int i = -1; (i = uvm_mask_next(&several, i + 1)) >= 0;)
+    uvm_mask_add(&from[uvm__nv_closest(s, p, uvm_page_nodes(s, v->block, i))], i);
 }
 
 /* Of `pages` only the copy on `keep` stays. */

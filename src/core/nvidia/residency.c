@@ -63,6 +63,8 @@ static struct nv_place choose(const struct uvm_core *c, const struct uvm_block *
   if (range->accessed_by >> f->proc & 1 && !f->counter && uvm_reaches(s, f->proc, copy))
     return (struct nv_place){copy, false, NV_WHY_ACCESSED_BY};
   if (atomics_stay(c, f, copy)) return (struct nv_place){copy, false, NV_WHY_ATOMICS};
+  /* System memory on another node is the CPU's own. */
+  if (f->proc == 0 && uvm_proc_at(s, copy) == 0) return (struct nv_place){copy, false, NV_WHY_REQUESTER};
   if (copy != home && preferred_reached) return (struct nv_place){preferred, false, NV_WHY_TO_PREFERRED};
   return (struct nv_place){home, false, NV_WHY_REQUESTER};
 }
