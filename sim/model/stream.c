@@ -180,7 +180,8 @@ static uint64_t alike(const struct uvm_engine *x, const struct uvm__op *op, uint
   return at < op->bytes ? at : op->bytes;
 }
 
-static void tell_copy(const struct uvm_engine *x, const struct uvm__op *op, uvm_node src, uvm_node dst, struct uvm_reservation r, uint64_t bytes) {
+static void tell_copy(const struct uvm_engine *x, const struct uvm__op *op, uvm_node src, uvm_node dst, struct uvm_reservation r,
+                      uint64_t bytes) {
   uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_COPY,
                                            .cause = UVM_C_USER,
                                            .proc = op->call.proc,

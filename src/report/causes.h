@@ -10,21 +10,21 @@
 
 /* X(name, text) */
 #define UVM_CAUSES(X)                                                                                                                      \
-  X(TRANSFERS, "transfers")          /* pages on their way */                                                                              \
-  X(MEMCPY, "memcpy")                /* bytes of explicit copies on their way, and pages made for them */                                  \
-  X(EVICTIONS, "evictions")          /* the driver's work to make room */                                                                  \
-  X(PREFETCH_CALLS, "prefetch calls")/* the driver's work for prefetches */                                                                \
-  X(FIRST_TOUCHES, "first touches")  /* CPU faults that make memory: chunks, zeroing */                                                    \
-  X(CPU_FAULTS, "CPU faults")        /* other CPU faults, the trap included */                                                             \
-  X(GPU_FAULTS, "GPU fault service") /* batches: from when the driver takes them to their replay */                                        \
-  X(COUNTERS, "access counters")     /* the driver's work for their notifications */                                                       \
-  X(ADVICE, "advice calls")          /* the driver's work for advice */                                                                    \
-  X(THROTTLING, "throttling")        /* processors held off pages, and nothing of the above */                                             \
-  X(WAKING, "waking the driver")     /* GPU faults on their way to the driver, and replays on theirs back */                               \
-  X(FIRST_WRITES, "first writes")    /* the system's faults at pages that came back to the CPU with others */                              \
-  X(KERNELS, "kernels")              /* running: launch, resident and remote accesses */                                                   \
-  X(SYNC, "sync")                    /* the host waits and nothing is under way: wake-ups, turns of streams */                             \
-  X(HOST, "host")                    /* the program itself: loops, delays, API calls */
+  X(TRANSFERS, "transfers")           /* pages on their way */                                                                             \
+  X(MEMCPY, "memcpy")                 /* bytes of explicit copies on their way, and pages made for them */                                 \
+  X(EVICTIONS, "evictions")           /* the driver's work to make room */                                                                 \
+  X(PREFETCH_CALLS, "prefetch calls") /* the driver's work for prefetches */                                                               \
+  X(FIRST_TOUCHES, "first touches")   /* CPU faults that make memory: chunks, zeroing */                                                   \
+  X(CPU_FAULTS, "CPU faults")         /* other CPU faults, the trap included */                                                            \
+  X(GPU_FAULTS, "GPU fault service")  /* batches: from when the driver takes them to their replay */                                       \
+  X(COUNTERS, "access counters")      /* the driver's work for their notifications */                                                      \
+  X(ADVICE, "advice calls")           /* the driver's work for advice */                                                                   \
+  X(THROTTLING, "throttling")         /* processors held off pages, and nothing of the above */                                            \
+  X(WAKING, "waking the driver")      /* GPU faults on their way to the driver, and replays on theirs back */                              \
+  X(FIRST_WRITES, "first writes")     /* the system's faults at pages that came back to the CPU with others */                             \
+  X(KERNELS, "kernels")               /* running: launch, resident and remote accesses */                                                  \
+  X(SYNC, "sync")                     /* the host waits and nothing is under way: wake-ups, turns of streams */                            \
+  X(HOST, "host")                     /* the program itself: loops, delays, API calls */
 #define UVM_CAUSE_NAME(name, text) UVM_CAUSE_##name,
 enum uvm_time_cause { UVM_CAUSES(UVM_CAUSE_NAME) UVM_TIME_CAUSES };
 extern const char *const uvm_time_cause_names[UVM_TIME_CAUSES];

@@ -129,8 +129,7 @@ static struct uvm_spread replay(const char *workload, const char *section) {
   uvm_rows_init(&rows, &places);
   struct uvm_observer observers[] = {{&rows, uvm_rows_event}, {&causes, uvm_causes_event}};
   char *trace = uvm_format("traces/recorded/h200/%s.uvt.gz", workload);
-  assert_int_equal(
-      uvm_session_run(&(struct uvm_session_config){.trace = trace, .observers = observers, .nobservers = 2}, &result, &e), 0);
+  assert_int_equal(uvm_session_run(&(struct uvm_session_config){.trace = trace, .observers = observers, .nobservers = 2}, &result, &e), 0);
   assert_int_equal(uvm_spreads_read(&s, "traces/recorded/h200/sections.csv", workload, &e), 0);
   uvm_causes_settle(&causes);
   uvm_spreads_predict(&s, &rows, &causes);
@@ -164,7 +163,7 @@ static void test_recorded_workloads(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-  const struct CMUnitTest tests[] = {T(test_a_fault_in_a_kernel), T(test_cpu_faults),      T(test_a_host_that_does_not_wait),
+  const struct CMUnitTest tests[] = {T(test_a_fault_in_a_kernel), T(test_cpu_faults),       T(test_a_host_that_does_not_wait),
                                      T(test_other_work),          T(test_nothing_happened), T(test_recorded_workloads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
