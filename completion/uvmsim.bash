@@ -3,7 +3,7 @@ _uvmsim() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words= options= files=
   [[ $command == trace ]] && ((COMP_CWORD > 2)) && command+=" ${COMP_WORDS[2]}"
   case $command in
-    'replay') options=" --machine --policy --driver --engine --gpu-memory --oversubscribe --place --prefetch --evict --thrash --costs --seed --option --events --json --deterministic --quiet --help" files=-f ;;
+    'replay') options=" --machine --policy --driver --engine --gpu-memory --oversubscribe --place --prefetch --evict --thrash --costs --seed --option --events --timeline --json --deterministic --quiet --help" files=-f ;;
     'validate') options=" --machine --policy --driver --engine --gpu-memory --oversubscribe --place --prefetch --evict --thrash --costs --seed --option --observed --sections --workload --tolerance --json --deterministic --quiet --help" files=-f ;;
     'why') options=" --machine --policy --driver --engine --gpu-memory --oversubscribe --place --prefetch --evict --thrash --costs --seed --option --alloc --page --json --deterministic --quiet --help" files=-f ;;
     'diff') options=" --machine --machine-b --policy --policy-b --driver --driver-b --engine --engine-b --gpu-memory --gpu-memory-b --oversubscribe --oversubscribe-b --place --place-b --prefetch --prefetch-b --evict --evict-b --thrash --thrash-b --costs --costs-b --seed --seed-b --option --option-b --observed --json --deterministic --quiet --help" files=-f ;;

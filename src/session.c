@@ -6,7 +6,7 @@
 
 volatile sig_atomic_t uvm_session_stop;
 
-enum { MAX_PARTS = 16 };
+enum { MAX_PARTS = 16, PROGRESS_TURNS = 256 };
 struct session {
   const struct uvm_session_config *config;
   struct uvm_trace *trace;
@@ -20,6 +20,7 @@ struct session {
   struct uvm_session_result *result;
   struct uvm_error *error;
   bool started;                                 /* the driver's init ran */
+  int64_t line;                                 /* of the latest record */
 };
 
 static const struct uvm_engine_ops *const engines[] = {&uvm_engine_model, NULL};
@@ -204,10 +205,7 @@ static int feed(struct session *s) {
   if (more < 0) return more;
   int rc = more && r.op == UVM_TR_PROCESSOR ? check_processor(s, &r) : 0;
   if (rc) return rc;
-  if (s->config->progress) {
-    uint64_t total, done = uvm_trace_position(s->trace, &total);
-    s->config->progress(s->config->progress_ctx, done, total);
-  }
+  if (more) s->line = r.line;
   return s->ops->feed(s->engine, more ? &r : NULL, s->error);
 }
 
@@ -245,9 +243,17 @@ static int dispatch(struct session *s, const struct uvm_engine_event *ev) {
   return 0;
 }
 
+static void tell_progress(const struct session *s) {
+  struct uvm_progress p = {.line = s->line, .accesses = s->result->accesses, .now = s->ops->now(s->engine)};
+  p.done = uvm_trace_position(s->trace, &p.total);
+  s->config->progress(s->config->progress_ctx, &p);
+}
+
 static int run(struct session *s) {
   struct uvm_engine_event ev;
+  uint64_t turns = 0;
   do {
+    if (s->config->progress && !(turns++ % PROGRESS_TURNS)) tell_progress(s);
     int rc = s->ops->next(s->engine, &ev, s->error);
     if (rc > 0) rc = dispatch(s, &ev);
     if (rc < 0) return rc;
@@ -310,6 +316,7 @@ static void fill_result(struct session *s) {
   const struct uvm_space *space = s->core.space;
   r->sim_ns = s->ops->now(s->engine);
   r->nprocs = space->topology.nprocs;
+  for (uvm_node n = 0; n < space->topology.nnodes; n++) r->node_capacity[n] = space->nodes[n].capacity;
   uint32_t seen = 0;
   for (uvm_proc p = 1; p < space->topology.nprocs; p++) {
     uvm_node n = space->procs[p].home;

@@ -8,6 +8,12 @@
 struct uvm_setting { const char *owner, *key, *value; };        /* -o OWNER.KEY=VALUE */
 /* Set by a signal handler: the run ends at the next event, with interrupted set in the result. */
 extern volatile sig_atomic_t uvm_session_stop;
+struct uvm_progress {
+  uint64_t done, total;                         /* bytes of the trace read; total 0: unknown */
+  int64_t line;                                 /* of the latest record */
+  uint64_t accesses;                            /* elements, of loops and kernels that are over */
+  uvm_ns now;
+};
 struct uvm_session_config {
   const char *trace;                            /* path or "-" */
   const char *machine;                          /* NULL: nvidia-h200 */
@@ -21,7 +27,7 @@ struct uvm_session_config {
   uint64_t seed;
   const struct uvm_setting *settings; size_t nsettings;
   const struct uvm_observer *observers; size_t nobservers;
-  void (*progress)(void *ctx, uint64_t done, uint64_t total); void *progress_ctx;   /* may be NULL */
+  void (*progress)(void *ctx, const struct uvm_progress *p); void *progress_ctx;    /* called now and then; may be NULL */
 };
 struct uvm_link_wait { const char *waiter, *holder; uvm_ns ns; };    /* kinds of traffic, as "remote access" */
 struct uvm_session_result {                     /* names live as long as the process */
@@ -29,6 +35,7 @@ struct uvm_session_result {                     /* names live as long as the pro
   uvm_ns sim_ns;
   uint64_t peak_gpu_bytes;
   uint64_t gpu_capacity;
+  uint64_t node_capacity[UVM_MAX_NODES];
   uint64_t resident_gpu_bytes;                  /* at the end, of managed pages */
   uint8_t nprocs;
   bool interrupted;                             /* SIGINT or SIGTERM: what was observed so far is right but partial */

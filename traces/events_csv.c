@@ -121,9 +121,8 @@ void uvm_csv_close(struct uvm_csv *c) {
 struct uvm_csv_writer { struct uvm_sink *out; };
 
 int uvm_csv_create(const char *path, struct uvm_csv_writer **out, struct uvm_error *e) {
-  size_t n = strlen(path);
   struct uvm_sink *sink;
-  int code = uvm_sink_open(path, n > 3 && !strcmp(path + n - 3, ".gz") ? UVM_GZIPPED : UVM_STORED, &sink, e);
+  int code = uvm_sink_open(path, uvm_codec_of(path), &sink, e);
   if (code) return code;
   uvm_sink_text(sink, HEADER "\n");
   struct uvm_csv_writer *w = uvm_mem(sizeof *w);

@@ -12,6 +12,11 @@ struct uvm_sink {
   uint8_t buf[65536];                           /* not yet compressed */
 };
 
+enum uvm_codec uvm_codec_of(const char *path) {
+  size_t n = strlen(path);
+  return n > 3 && !strcmp(path + n - 3, ".gz") ? UVM_GZIPPED : UVM_STORED;
+}
+
 int uvm_sink_open(const char *path, enum uvm_codec codec, struct uvm_sink **out, struct uvm_error *e) {
   struct uvm_sink *s = uvm_mem(sizeof *s);
   int code = uvm_out_open(&s->out, path, e);

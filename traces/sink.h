@@ -6,6 +6,7 @@
 
 struct uvm_sink;
 enum uvm_codec { UVM_STORED, UVM_GZIPPED, UVM_ZSTDED };
+enum uvm_codec uvm_codec_of(const char *path);                   /* .gz: gzipped; any other name: stored */
 int uvm_sink_open(const char *path, enum uvm_codec codec, struct uvm_sink **out, struct uvm_error *e);   /* "-": standard output */
 void uvm_sink_write(struct uvm_sink *s, const void *p, size_t n);
 void uvm_sink_text(struct uvm_sink *s, const char *text);

@@ -4,6 +4,9 @@
 /* Bytes of each managed allocation, by number (0: freed, or of another kind), and their sum. */
 struct live { UVM_VEC(uint64_t) bytes; uint64_t sum; };
 
+/* A record of a kernel that is not split is one access. */
+static uint64_t elements(const struct uvm_trace_access *a, bool split) { return split ? (a->bytes - 1) / a->step + 1 : 1; }
+
 static void count(struct uvm_trace_facts *f, struct live *live, const struct uvm_trace_record *r) {
   f->records++;
   switch ((enum uvm_trace_op)r->op) {
@@ -21,10 +24,14 @@ static void count(struct uvm_trace_facts *f, struct live *live, const struct uvm
     live->sum -= live->bytes.v[r->alloc];
     live->bytes.v[r->alloc] = 0;
     break;
-  case UVM_TR_ACCESS: f->accesses++; break;
+  case UVM_TR_ACCESS:
+    f->accesses++;
+    f->elements += elements(&r->access, true);
+    break;
   case UVM_TR_KERNEL:
     f->kernels++;
     f->accesses += r->naccesses;
+    for (size_t i = 0; i < r->naccesses; i++) f->elements += elements(&r->accesses[i], r->accesses[i].split != UVM_SPLIT_NONE);
     break;
   case UVM_TR_BEGIN: f->sections++; break;
   default: break;

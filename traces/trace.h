@@ -67,6 +67,7 @@ const char *uvm_trace_alloc_id(const struct uvm_trace *t, uint32_t number);
 /* Facts found by reading it all (rewinds before and after). */
 struct uvm_trace_facts {
   uint64_t records, kernels, accesses, allocs, sections;        /* accesses: records of them, in kernels or not */
+  uint64_t elements;                            /* that they access */
   uint64_t managed_bytes, peak_managed_bytes;   /* sum, and most alive at once */
   unsigned gpus;                                /* 1 + the highest GPU declared; 0 none */
   uint64_t page;

@@ -61,7 +61,9 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
 uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t page, uint64_t run) {
   struct uvm_block *b = a->kind == UVM_MANAGED ? uvm_block_find(a, page * UVM_PAGE) : NULL;
   if (!b) return 0;
-  return (uint64_t)uvm_block_write(x->core->space, b, uvm_page_of(a, page * UVM_PAGE), (int)run) * x->machine->costs.cpu_first_write_ns;
+  uvm_ns ns = (uint64_t)uvm_block_write(x->core->space, b, uvm_page_of(a, page * UVM_PAGE), (int)run) * x->machine->costs.cpu_first_write_ns;
+  if (ns) uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_FIRST_WRITES, .t = x->now, .dur = ns});
+  return ns;
 }
 
 uint64_t uvm__cross(struct uvm_engine *x, uvm_proc p, struct uvm__record *r, uvm_node n, uint64_t bytes, bool writing) {

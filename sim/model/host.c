@@ -12,6 +12,7 @@ static void called(struct uvm_engine *x) { hungry_at(x, x->now + x->machine->cos
 
 static void wait_for(struct uvm_engine *x, struct uvm__wait w, uint8_t then) {
   x->host.state = UVM__WAITING;
+  x->host.wait_since = x->now;
   x->host.wait = w;
   x->host.then = then;
   uvm__host_notice(x);
@@ -258,6 +259,12 @@ int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r) {
 
 /* -- its turn -- */
 
+static void tell_wait(struct uvm_engine *x) {
+  const struct uvm__host *h = &x->host;
+  uvm_ns dur = x->now - h->wait_since;
+  if (dur) uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_WAIT, .t = h->wait_since, .dur = dur, .line = h->line});
+}
+
 static void ask(struct uvm_engine *x) {
   x->host.state = UVM__HUNGRY;
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_FEED});
@@ -266,17 +273,17 @@ static void ask(struct uvm_engine *x) {
 void uvm__host_run(struct uvm_engine *x) {
   struct uvm__host *h = &x->host;
   if (h->state == UVM__LOOPING && !uvm__loop_run(x)) return;
-  if (h->state == UVM__WAITED && h->then == UVM_TR_END) {
+  if (h->state != UVM__WAITED) return ask(x);
+  if (h->then == UVM_TR_FREE && !faults_served(x)) { /* something began at this very time */
+    h->state = UVM__WAITING;
+    return;
+  }
+  tell_wait(x);
+  if (h->then == UVM_TR_END) {
     h->state = UVM__FINISHED;
     uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_END});
     return;
   }
-  if (h->state == UVM__WAITED && h->then == UVM_TR_FREE) {
-    if (!faults_served(x)) {                    /* something began at this very time */
-      h->state = UVM__WAITING;
-      return;
-    }
-    release(x);
-  }
+  if (h->then == UVM_TR_FREE) release(x);
   ask(x);
 }

@@ -252,6 +252,7 @@ struct uvm__wait {
 }; /* what the host waits for */
 struct uvm__host {
   uint8_t state, then; /* then: why it waits: UVM_TR_SYNC, FREE, END (of the trace) */
+  uvm_ns wait_since;
   struct uvm__wait wait;
   struct uvm__loop loop;
   bool waited;       /* since its last fault that moved pages */

@@ -180,13 +180,28 @@ static uint64_t alike(const struct uvm_engine *x, const struct uvm__op *op, uint
   return at < op->bytes ? at : op->bytes;
 }
 
+static void tell_copy(const struct uvm_engine *x, const struct uvm__op *op, uvm_node src, uvm_node dst, struct uvm_reservation r,
+                      uint64_t bytes) {
+  uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_COPY,
+                                           .cause = UVM_C_USER,
+                                           .proc = op->call.proc,
+                                           .src = src,
+                                           .dst = dst,
+                                           .t = r.begin,
+                                           .dur = r.end - r.begin,
+                                           .bytes = bytes,
+                                           .line = op->line});
+}
+
 static uvm_ns copy_bytes(struct uvm_engine *x, const struct uvm__op *op) {
   uvm_ns end = x->now;
   for (uint64_t at = 0, next; at < op->bytes; at = next) {
     uvm_node src = lies_on(x, &op->src, at), dst = lies_on(x, &op->dst, at);
     next = alike(x, op, at);
     struct uvm_transfer t = {src, dst, UVM_L_MEMCPY, next - at, x->machine->costs.transfer_ns};
-    end = uvm_machine_reserve(x->machine, &t, end).end;
+    struct uvm_reservation r = uvm_machine_reserve(x->machine, &t, end);
+    tell_copy(x, op, src, dst, r, next - at);
+    end = r.end;
   }
   return end;
 }

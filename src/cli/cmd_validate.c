@@ -63,27 +63,41 @@ static void time_cell(struct uvm_table *t, double seconds) {
   uvm_table_cell(t, "%s", uvm_ns_text((uvm_ns)(seconds * 1e9 + 0.5), ns));
 }
 
+static void falls_cell(struct uvm_table *t, const struct uvm_spread *x) {
+  if (!x->predicted)
+    uvm_table_cell(t, "%s", "not in the trace");
+  else if (x->outside <= 0)
+    uvm_table_cell(t, "%s", "within");
+  else
+    uvm_table_cell(t, "%.0f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
+}
+
+/* "transfers 83 %": of the predicted time. */
+static void cause_cell(struct uvm_table *t, const struct uvm_spread *x) {
+  double share = x->seconds > 0 ? (double)x->ns[x->largest] * 1e-7 / x->seconds : 0;
+  if (share > 0)
+    uvm_table_cell(t, "%s %.0f %%", uvm_time_cause_names[x->largest], share);
+  else
+    uvm_table_cell(t, "%s", "-");
+}
+
 static void print_times(const struct uvm_spreads *s, FILE *f) {
-  static const char *const header[] = {"section", "part", "predicted", "recorded min", "median", "max", "falls"};
+  static const char *const header[] = {"section", "part", "recorded min", "median", "max", "predicted", "falls", "largest cause"};
   struct uvm_table t;
   size_t within = 0, predicted = 0;
-  uvm_table_init(&t, "llrrrrl", header);
+  uvm_table_init(&t, "llrrrrll", header);
   for (size_t i = 0; i < s->v.n; i++) {
     const struct uvm_spread *x = &s->v.v[i];
     predicted += x->predicted, within += x->predicted && x->outside <= 0;
     uvm_table_cell(&t, "%s", x->section);
     uvm_table_cell(&t, "%s", x->part);
+    time_cell(&t, x->min), time_cell(&t, x->median), time_cell(&t, x->max);
     if (x->predicted)
       time_cell(&t, x->seconds);
     else
       uvm_table_cell(&t, "%s", "-");
-    time_cell(&t, x->min), time_cell(&t, x->median), time_cell(&t, x->max);
-    if (!x->predicted)
-      uvm_table_cell(&t, "%s", "not in the trace");
-    else if (x->outside <= 0)
-      uvm_table_cell(&t, "%s", "within");
-    else
-      uvm_table_cell(&t, "%.0f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
+    falls_cell(&t, x);
+    cause_cell(&t, x);
   }
   uvm_table_print(&t, f);
   fprintf(f, "\n%zu of %zu predicted times fall within the recorded spread\n", within, predicted);
@@ -105,6 +119,14 @@ static void json_decisions(cJSON *in, const struct uvm_validation *v) {
   }
 }
 
+/* The causes that the time went to; together they are the prediction. */
+static void json_causes(cJSON *in, const struct uvm_spread *x) {
+  uvm_json_text(in, "largest_cause", x->predicted && x->ns[x->largest] ? uvm_time_cause_names[x->largest] : NULL);
+  cJSON *o = cJSON_AddObjectToObject(in, "causes_ns");
+  for (int i = 0; i < UVM_TIME_CAUSES; i++)
+    if (x->ns[i]) uvm_json_u64(o, uvm_time_cause_names[i], x->ns[i]);
+}
+
 static uint64_t to_ns(double seconds) { return (uint64_t)(seconds * 1e9 + 0.5); }
 
 static void json_times(cJSON *in, const struct uvm_spreads *s) {
@@ -122,6 +144,7 @@ static void json_times(cJSON *in, const struct uvm_spreads *s) {
       cJSON_AddNumberToObject(o, "outside_percent", x->outside);
     else
       cJSON_AddNullToObject(o, "outside_percent");
+    json_causes(o, x);
   }
 }
 
@@ -154,19 +177,29 @@ static int report(const struct uvm_options *o, const struct outcome *x, const st
 }
 
 /* The recordings are read first: a mistake in them should not cost a run. */
+static int read_recordings(const struct uvm_options *o, struct uvm_rows *recorded, struct outcome *x, struct uvm_error *e) {
+  int rc = o->observed ? uvm_rows_read(recorded, o->observed, e) : 0;
+  if (rc || !o->sections) return rc;
+  char *workload = workload_of(o);
+  rc = uvm_spreads_read(&x->times, o->sections, workload, e);
+  uvm_mem_free(workload);
+  return rc;
+}
+
 static int validate(const struct uvm_options *o, struct uvm_rows *recorded, struct uvm_rows *simulated, struct outcome *x,
                     struct uvm_error *e) {
   struct uvm_session_result r;
-  int rc = o->observed ? uvm_rows_read(recorded, o->observed, e) : 0;
-  if (!rc && o->sections) {
-    char *workload = workload_of(o);
-    rc = uvm_spreads_read(&x->times, o->sections, workload, e);
-    uvm_mem_free(workload);
-  }
-  if (!rc) rc = uvm_cli_simulate(o, 0, &(struct uvm_observer){simulated, uvm_rows_event}, 1, &r, e);
+  struct uvm_causes causes = {0};
+  struct uvm_observer observers[] = {{simulated, uvm_rows_event}, {&causes, uvm_causes_event}};
+  int rc = read_recordings(o, recorded, x, e);
+  if (!rc) rc = uvm_cli_simulate(o, 0, observers, o->sections ? 2 : 1, &r, e);
   if (!rc && r.interrupted) rc = uvm_fail(e, UVM_EENV, "%s: interrupted", o->operand[0]);
+  if (!rc && o->sections) {
+    uvm_causes_settle(&causes);
+    uvm_spreads_predict(&x->times, simulated, &causes);
+  }
+  uvm_causes_free(&causes);
   if (rc) return rc;
-  uvm_spreads_predict(&x->times, simulated);
   x->has_decisions = o->observed != NULL;
   if (o->observed) uvm_validate(&x->decisions, recorded, simulated, o->tolerance);
   return report(o, x, &r, e);

@@ -12,8 +12,7 @@ const struct uvm_command uvm_commands[] = {
      "batches in "
      "order, pages moved each way, transfer sizes, thrashing control. Verdicts: exact; subsequence (every recorded row is found, in order, "
      "among the simulated ones: recorders lose rows of wide kernels); differs, with the first difference. With --sections, predicted "
-     "section "
-     "times stand beside the recorded spread. The exit status is 1 when something differs by more than --tolerance.",
+     "section times stand beside the recorded spread, with the largest cause of each. The exit status is 1 when something differs by more than --tolerance.",
      "uvmsim validate chase.uvt.gz --observed chase.events.csv.gz --sections sections.csv", uvm_cmd_validate},
     {"why", UVM_CMD_WHY, "TRACE", 1, 1, "tells the biography of one page: each fault, the rule that decided, the cost",
      "Replays TRACE and prints everything that happened to one page: when, what, the rule that decided, where the page was and who had it "

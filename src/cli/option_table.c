@@ -34,6 +34,8 @@ const struct uvm_option uvm_option_table[] = {
     {"alloc", 0, UVM_O_TEXT, OWN(alloc), UVM_CMD_WHY, "N", "the allocation: its number, id or label", NULL},
     {"page", 0, UVM_O_NUMBER, OWN(page), UVM_CMD_WHY, "P", "the 4 KiB page, counted from the start of the allocation", NULL},
     {"events", 0, UVM_O_TEXT, OWN(events), UVM_CMD_REPLAY, "FILE", "writes every event, in the form of a recording (.csv, .csv.gz)", ""},
+    {"timeline", 0, UVM_O_TEXT, OWN(timeline), UVM_CMD_REPLAY, "FILE",
+     "writes the run for ui.perfetto.dev: sections, kernels, faults, transfers, residency (.json, .json.gz; about 110 bytes an event)", ""},
     {"output", 'o', UVM_O_TEXT, OWN(output), UVM_CMD_CONVERT, "FILE",
      "file to write; its suffix picks the format: .uvt, .uvt.gz, .uvt.zst, .uvb", ""},
 

@@ -237,15 +237,17 @@ static bool same_file(const char *a, const char *b) {
 static int check_files(const struct uvm_options *o, struct uvm_error *e) {
   bool reads = o->command->bit & (UVM_CMD_RUNS | UVM_CMD_INFO | UVM_CMD_CONVERT);
   const char *in[] = {reads ? o->operand[0] : NULL, reads ? o->operand[1] : NULL, o->observed, o->sections};
-  const char *out[] = {o->json, o->events}, *const names[] = {"--json", "--events"};
+  const char *out[] = {o->json, o->events, o->timeline, o->output}, *const names[] = {"--json", "--events", "--timeline", "--output"};
+  enum { INS = sizeof in / sizeof *in, OUTS = sizeof out / sizeof *out };
   int standard = 0;
-  const char *other = o->events ? "--events" : "--output";
-  if (same_file(o->json, o->events ? o->events : o->output))
-    return uvm_fail(e, UVM_EUSAGE, "--json and %s: expected two files, found '%s' twice", other, o->json);
-  for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
+  for (size_t i = 0; i < OUTS; i++)
+    for (size_t k = i + 1; k < OUTS; k++)
+      if (same_file(out[i], out[k]))
+        return uvm_fail(e, UVM_EUSAGE, "%s and %s: expected two files, found '%s' twice", names[i], names[k], out[i]);
+  for (size_t i = 0; i < INS; i++) {
     standard += in[i] && !strcmp(in[i], "-");
-    for (size_t k = 0; k < 2; k++)
-      if (in[i] && strcmp(in[i], "-") && same_file(in[i], out[k]))
+    for (size_t k = 0; k < OUTS; k++)
+      if (out[k] != o->output && in[i] && strcmp(in[i], "-") && same_file(in[i], out[k]))
         return uvm_fail(e, UVM_EUSAGE, "%s: expected a file that is not read, found '%s'", names[k], out[k]);
   }
   return standard > 1 ? uvm_fail(e, UVM_EUSAGE, "%s: standard input can be read only once, found '-' twice", o->command->name) : 0;

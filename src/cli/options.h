@@ -13,7 +13,7 @@ struct uvm_options {
   const char *operand[8];
   size_t noperands;
   struct uvm_side side[2]; /* [1] is [0] but for what the options ending in -b say */
-  const char *json, *events, *observed, *sections, *workload, *alloc, *output;
+  const char *json, *events, *timeline, *observed, *sections, *workload, *alloc, *output;
   double tolerance; /* percent; negative: not given */
   uint64_t page;    /* UVM_NEVER: not given */
   bool deterministic, quiet, help, man, bash;

@@ -1,6 +1,7 @@
 #include "cli/simulate.h"
 #include <signal.h>
 #include <unistd.h>
+#include "cli/progress.h"
 #include "machine/machine.h"
 
 static volatile sig_atomic_t running;
@@ -15,39 +16,18 @@ int uvm_cli_places(const struct uvm_options *o, int side, struct uvm_places *out
   return 0;
 }
 
-/* -- the progress bar: one line on a terminal, redrawn when the percentage changes -- */
-
-struct bar {
-  int shown;
-};
-
-static void draw(void *ctx, uint64_t done, uint64_t total) {
-  enum { WIDTH = 40 };
-  struct bar *b = ctx;
-  if (!total) return; /* a pipe: nobody knows how much is to come */
-  int percent = (int)(100.0 * (double)done / (double)total);
-  if (percent <= b->shown) return;
-  b->shown = percent;
-  int filled = percent * WIDTH / 100;
-  fprintf(stderr, "\r[%.*s%*s] %3d %%", filled, "########################################", WIDTH - filled, "", percent);
-}
-
-static void erase(const struct bar *b) {
-  if (b->shown) fprintf(stderr, "\r\033[K");
-}
-
 int uvm_cli_simulate(const struct uvm_options *o, int side, const struct uvm_observer *observers, size_t n, struct uvm_session_result *r,
                      struct uvm_error *e) {
-  struct bar bar = {0};
   struct uvm_session_config c = o->side[side].config;
   c.trace = o->operand[side] ? o->operand[side] : o->operand[0];
+  struct uvm_progress_bar bar = {.trace = c.trace};
   c.observers = observers, c.nobservers = n;
-  if (!o->quiet && isatty(STDERR_FILENO)) c.progress = draw, c.progress_ctx = &bar;
+  if (!o->quiet && isatty(STDERR_FILENO)) c.progress = uvm_progress_show, c.progress_ctx = &bar;
   *r = (struct uvm_session_result){0};
   running = 1;
   int rc = uvm_session_run(&c, r, e);
   running = 0;
-  erase(&bar);
+  uvm_progress_erase(&bar);
   return rc;
 }
 

@@ -29,6 +29,11 @@ enum uvm_event_kind {
   UVM_E_PREFETCH_USED, /* pages that came by a speculative prefetch were touched for the first time: proc; bytes */
   UVM_E_ACCESS,        /* a summary of accesses made: proc; access; value elements; bytes of them that were remote */
   UVM_E_STALL,         /* proc waited for faults: dur */
+  UVM_E_SERVICE,       /* a plan was carried out: proc who asked; value enum uvm_context; bytes of it touched for the first time;
+                          dur. Told after the steps' own events */
+  UVM_E_FIRST_WRITES,  /* the CPU wrote to pages that came back with others: dur, what the system's faults took */
+  UVM_E_COPY,          /* one transfer of a memcpy: src, dst; bytes; dur */
+  UVM_E_WAIT,          /* the host waited for work in its streams: dur, its wake-up included */
 };
 struct uvm_event {
   uint8_t kind, cause, access, why, hint;
@@ -38,7 +43,8 @@ struct uvm_event {
   bool spurious;                                /* GPU_FAULT: the page was mapped when its turn came; nothing was done */
   uint32_t alloc;                               /* the allocation's number, when has_alloc */
   uvm_ns t, dur;
-  uvm_ns wait;                                  /* for links that others held: TRANSFER, before t or within dur; ACCESS */
+  uvm_ns wait;                                  /* TRANSFER, ACCESS: for links that others held, before t or within dur; GPU_BATCH: from
+                                                   t until the driver began with it */
   uint64_t offset, bytes, value;                /* offset in the allocation */
   uint64_t raw, distinct;                       /* GPU_BATCH */
   const uvm_mask *mask;                         /* pages of the block at block_offset; NULL: offset and bytes say */

@@ -208,9 +208,21 @@ static void finish_eviction(const struct uvm_core *c, const struct uvm_plan *p, 
   uvm_observe(c, &e);
 }
 
+static void observe_service(const struct uvm_core *c, const struct uvm_plan *p, uvm_ns now) {
+  struct uvm_event e = uvm_event_at(UVM_E_SERVICE, p->begin, p->block->range->alloc, uvm_block_offset(p->block, p->block->first));
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (p->steps.v[i].kind == UVM_S_POPULATE) e.bytes += (uint64_t)uvm_mask_count(&p->steps.v[i].done) * UVM_PAGE;
+  e.proc = p->proc;
+  e.value = p->context;
+  e.dur = now - p->begin;
+  e.block = p->block;
+  uvm_observe(c, &e);
+}
+
 void uvm_plan_finish(struct uvm_core *c, struct uvm_plan *p, uvm_ns now) {
   uvm_plan_commit(c->space, p, now);
   for (size_t i = 0; i < p->steps.n; i++)
     if (!uvm_mask_empty(&p->steps.v[i].done)) finish_and_watch(c, &p->steps.v[i]);
   if (p->context == UVM_X_EVICT && p->backing) finish_eviction(c, p, now);
+  observe_service(c, p, now);
 }

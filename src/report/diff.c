@@ -78,19 +78,16 @@ void uvm_diff_free(struct uvm_diff *d) {
 
 /* What the row's flags say, in words. */
 static const char *detail(const struct uvm_row *r) {
-  static const char *const causes[] = {"", "asked for", "fault", "prefetcher", "eviction", "access counters", "thrashing", "policy"},
-                           *const accesses[] = {"prefetch", "read", "write", "atomic"}, *const remote[] = {"",          "coherence",
-                                                                                                           "thrashing", "policy",
-                                                                                                           "",          "eviction"};
+  static const char *const remote[] = {"", "coherence", "thrashing", "policy", "", "eviction"};
   switch ((enum uvm_row_kind)r->kind) {
   case UVM_ROW_H2D:
   case UVM_ROW_D2H:
   case UVM_ROW_D2D:
   case UVM_ROW_POPULATE:
-  case UVM_ROW_EVICT: return r->flags < 8 ? causes[r->flags] : "?";
+  case UVM_ROW_EVICT: return r->flags ? uvm_cause_word(r->flags) : "";
   case UVM_ROW_GPU_FAULT:
   case UVM_ROW_CPU_FAULT:
-  case UVM_ROW_FAULT: return r->flags < 4 ? accesses[r->flags] : "?";
+  case UVM_ROW_FAULT: return uvm_access_word(r->flags);
   case UVM_ROW_REMOTE_MAP: return r->flags < 6 ? remote[r->flags] : "?";
   default: return "";
   }

@@ -22,3 +22,13 @@ enum uvm_direction uvm_places_direction(const struct uvm_places *p, uvm_node src
 
 const char *uvm_places_proc(const struct uvm_places *p, uvm_proc proc) { return proc < p->nprocs ? p->proc[proc] : "?"; }
 const char *uvm_places_node(const struct uvm_places *p, uvm_node node) { return node < p->nnodes ? p->node[node] : "?"; }
+
+const char *uvm_cause_word(uint64_t cause) {
+  static const char *const words[] = {"no cause", "asked for", "fault", "prefetcher", "eviction", "access counters", "thrashing", "policy"};
+  return cause < sizeof words / sizeof *words ? words[cause] : "?";
+}
+
+const char *uvm_access_word(uint64_t access) {
+  static const char *const words[] = {"prefetch", "read", "write", "atomic"};
+  return access < sizeof words / sizeof *words ? words[access] : "?";
+}

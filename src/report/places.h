@@ -1,5 +1,5 @@
 /* Names of processors and nodes, and which GPU a node belongs to: what every report needs of a machine. A plain copy, so
- * that a report outlives the machine it describes. */
+ * that a report outlives the machine it describes. And the words that reports use for causes and accesses. */
 #ifndef UVM_REPORT_PLACES_H
 #define UVM_REPORT_PLACES_H
 #include "core/space.h"
@@ -16,4 +16,6 @@ enum uvm_direction uvm_places_direction(const struct uvm_places *p, uvm_node src
 /* Never NULL; "?" for what the machine does not have. */
 const char *uvm_places_proc(const struct uvm_places *p, uvm_proc proc);
 const char *uvm_places_node(const struct uvm_places *p, uvm_node node);
+const char *uvm_cause_word(uint64_t cause);   /* enum uvm_cause, 0 none */
+const char *uvm_access_word(uint64_t access); /* enum uvm_access */
 #endif

@@ -129,7 +129,11 @@ void uvm_rows_event(void *rows, const struct uvm_event *e) {
   case UVM_E_FREE:
   case UVM_E_PREFETCH_USED:
   case UVM_E_ACCESS:
-  case UVM_E_STALL: break;
+  case UVM_E_STALL:
+  case UVM_E_SERVICE:
+  case UVM_E_FIRST_WRITES:
+  case UVM_E_COPY:
+  case UVM_E_WAIT: break;
   }
 }
 

@@ -73,31 +73,39 @@ void uvm_spreads_free(struct uvm_spreads *s) {
 /* -- predictions -- */
 
 static int by_duration(const void *a, const void *b) {
-  const int64_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
+  const struct uvm_row *const *x = a, *const *y = b;
+  if ((*x)->dur != (*y)->dur) return (*x)->dur < (*y)->dur ? -1 : 1;
+  return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
 }
 
 static bool belongs(const struct uvm_spread *s, uint64_t iteration) {
   return !strcmp(s->part, "all") || (*s->part == 'f') == (iteration == 0);
 }
 
-static void predict(struct uvm_spread *s, const struct uvm_rows *simulated) {
-  UVM_VEC(int64_t) ns = {0};
-  for (size_t i = 0; i < simulated->rows.n; i++) {
-    const struct uvm_row *r = &simulated->rows.v[i];
-    if (r->kind == UVM_ROW_SECTION && !strcmp(r->name, s->section) && belongs(s, r->value)) UVM_PUSH(&ns) = r->dur;
-  }
-  if (ns.n > s->iterations) {
-    qsort(ns.v, ns.n, sizeof *ns.v, by_duration);
-    ns.n = s->iterations;
-  }
-  for (size_t i = 0; i < ns.n; i++) s->seconds += (double)ns.v[i] * 1e-9;
-  s->predicted = ns.n > 0;
-  if (s->predicted && s->seconds > s->max) s->outside = (s->seconds / s->max - 1) * 100;
-  if (s->predicted && s->seconds < s->min) s->outside = (1 - s->seconds / s->min) * 100;
-  uvm_mem_free(ns.v);
+static void add(struct uvm_spread *s, const struct uvm_row *r, const struct uvm_causes *causes) {
+  s->predicted = true;
+  s->seconds += (double)r->dur * 1e-9;
+  uvm_causes_add(causes, (uvm_ns)r->t, (uvm_ns)(r->t + r->dur), s->ns);
 }
 
-void uvm_spreads_predict(struct uvm_spreads *s, const struct uvm_rows *simulated) {
-  for (size_t i = 0; i < s->v.n; i++) predict(&s->v.v[i], simulated);
+static void predict(struct uvm_spread *s, const struct uvm_rows *simulated, const struct uvm_causes *causes) {
+  UVM_VEC(const struct uvm_row *) found = {0};
+  for (size_t i = 0; i < simulated->rows.n; i++) {
+    const struct uvm_row *r = &simulated->rows.v[i];
+    if (r->kind == UVM_ROW_SECTION && !strcmp(r->name, s->section) && belongs(s, r->value)) UVM_PUSH(&found) = r;
+  }
+  if (found.n > s->iterations) {
+    qsort(found.v, found.n, sizeof *found.v, by_duration);
+    found.n = s->iterations;
+  }
+  for (size_t i = 0; i < found.n; i++) add(s, found.v[i], causes);
+  for (int i = 0; i < UVM_TIME_CAUSES; i++)
+    if (s->ns[i] > s->ns[s->largest]) s->largest = (enum uvm_time_cause)i;
+  if (s->predicted && s->seconds > s->max) s->outside = (s->seconds / s->max - 1) * 100;
+  if (s->predicted && s->seconds < s->min) s->outside = (1 - s->seconds / s->min) * 100;
+  uvm_mem_free(found.v);
+}
+
+void uvm_spreads_predict(struct uvm_spreads *s, const struct uvm_rows *simulated, const struct uvm_causes *causes) {
+  for (size_t i = 0; i < s->v.n; i++) predict(&s->v.v[i], simulated, causes);
 }

@@ -19,16 +19,6 @@ void uvm_why_free(struct uvm_why *w) {
 
 /* -- words -- */
 
-static const char *access_word(uint8_t access) {
-  static const char *const words[] = {"prefetch", "read", "write", "atomic"};
-  return access < 4 ? words[access] : "?";
-}
-
-static const char *cause_word(uint8_t cause) {
-  static const char *const words[] = {"no cause", "asked for", "fault", "prefetcher", "eviction", "access counters", "thrashing", "policy"};
-  return cause < 8 ? words[cause] : "?";
-}
-
 static char *mapping_text(const struct uvm_event *e, const char *proc) {
   static const char *const allowed[] = {"nothing", "read", "read and write", "all access"};
   const char *may = e->access < 4 ? allowed[e->access] : "?";
@@ -42,7 +32,7 @@ static char *fault_text(const struct uvm_event *e, const char *proc) {
   static const char *const hints[] = {"", "; pinned: thrashing", "; held back: thrashing"};
   char merged[48] = "";
   if (e->value > 1) snprintf(merged, sizeof merged, ", %llu entries merged", (unsigned long long)e->value);
-  return uvm_format("%s %s fault%s%s", proc, access_word(e->access), merged, e->hint < 3 ? hints[e->hint] : "");
+  return uvm_format("%s %s fault%s%s", proc, uvm_access_word(e->access), merged, e->hint < 3 ? hints[e->hint] : "");
 }
 
 static char *advice_text(uint64_t advice) {
@@ -60,7 +50,7 @@ static char *describe(const struct uvm_why *w, const struct uvm_event *e) {
   case UVM_E_GPU_FAULT: return fault_text(e, proc);
   case UVM_E_CPU_FAULT: return fault_text(e, uvm_places_proc(&w->places, 0));
   case UVM_E_POPULATE: return uvm_format("first touch: zeroed on %s", dst);
-  case UVM_E_TRANSFER: return uvm_format("copied %s -> %s: %s, %s copy", src, dst, cause_word(e->cause), uvm_size_text(e->bytes, size));
+  case UVM_E_TRANSFER: return uvm_format("copied %s -> %s: %s, %s copy", src, dst, uvm_cause_word(e->cause), uvm_size_text(e->bytes, size));
   case UVM_E_DUPLICATE: return uvm_format("duplicated: both %s and %s keep it", src, dst);
   case UVM_E_COLLAPSE: return uvm_format("copy on %s dropped", src);
   case UVM_E_MAP:
@@ -69,7 +59,7 @@ static char *describe(const struct uvm_why *w, const struct uvm_event *e) {
   case UVM_E_EVICT: return uvm_format("its backing is evicted from %s", src);
   case UVM_E_THRASH: return uvm_copy_string("marked as thrashing");
   case UVM_E_THROTTLE: return uvm_format("%s held back: thrashing", proc);
-  case UVM_E_REMOTE_MAP: return uvm_format("%s reaches it on %s: %s", proc, src, cause_word(e->cause));
+  case UVM_E_REMOTE_MAP: return uvm_format("%s reaches it on %s: %s", proc, src, uvm_cause_word(e->cause));
   case UVM_E_UNPIN: return uvm_copy_string("pin ended");
   case UVM_E_PREFETCH: return uvm_format("prefetch call to %s", dst);
   case UVM_E_ADVISE: return advice_text(e->value);

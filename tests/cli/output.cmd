@@ -6,7 +6,7 @@ uvmsim formats --json "$T/missing/x.json"; status $?
 uvmsim formats --json - >/dev/full; status $?
 # Memory that is gone: one message, and nothing half-written.
 for n in 1 10 100; do
-  UVMSIM_FAIL_ALLOC=$n uvmsim replay traces/samples/pingpong.uvt --json "$T/r.json" --events "$T/e.csv" 2>&1 | cut -c 1-22
+  UVMSIM_FAIL_ALLOC=$n uvmsim replay traces/samples/pingpong.uvt --json "$T/r.json" --events "$T/e.csv" --timeline "$T/t.json" 2>&1 | cut -c 1-22
 done
 UVMSIM_FAIL_ALLOC=100 uvmsim replay traces/samples/pingpong.uvt --json "$T/r.json" 2>/dev/null; status $?
 ls "$T"

@@ -15,7 +15,7 @@ part_of() {
   report/*) echo report ;;
   cli/*) echo cli ;;
   policies.h) echo policies ;;
-  trace.h | readers/* | writers/*) echo traces ;;
+  trace.h | sink.h | readers/* | writers/*) echo traces ;;
   session.h | engine.h) echo "${1%.h}" ;;
   *) echo self ;;
   esac

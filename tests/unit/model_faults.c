@@ -45,6 +45,7 @@ static void one_lane_makes_one_fault_a_batch(void **state) {
     assert_int_equal(batch(&r, i)->raw, 1);
     assert_int_equal(batch(&r, i)->offset, pages[i] * UVM_PAGE);
   }
+  assert_int_equal(batch(&r, 0)->wait, model_of("nvidia-h200").first_interrupt_ns); /* from the ring to the driver */
   replay_free(&r);
 }
 

@@ -109,6 +109,9 @@ static void first_writes_cost_the_cpu(void **state) {
                                 NULL, NULL);
   assert_int_equal(replay_time_of(&r, "read"), replay_time_of(&r, "again"));
   assert_int_equal(replay_time_of(&r, "first") - replay_time_of(&r, "again"), 512 * m->costs.cpu_first_write_ns);
+  uint64_t told = 0;
+  for (size_t i = 0; i < replay_count(&r, UVM_E_FIRST_WRITES); i++) told += replay_event(&r, UVM_E_FIRST_WRITES, i)->dur;
+  assert_int_equal(told, 512 * m->costs.cpu_first_write_ns);
   uvm_machine_close(m);
   replay_free(&r);
 }
@@ -245,6 +248,12 @@ static void a_memcpy_takes_its_bytes(void **state) {
       replay_good(HEAD "alloc d 256M device d\nalloc p 256M pinned p\nbegin copy\nmemcpy d 0 p 0 256M\nsync\nend\n", NULL, NULL);
   uint64_t moving = (256ull << 20) * 10 / 553;
   assert_in_range(replay_time_of(&r, "copy"), moving, moving + 10000);
+  const struct uvm_event *copy = replay_event(&r, UVM_E_COPY, 0), *wait = replay_event(&r, UVM_E_WAIT, 0);
+  assert_true(copy->bytes == 256 << 20 && copy->src == 0 && copy->dst == 1 && copy->dur >= moving);
+  struct uvm_machine *m = machine();
+  assert_int_equal(wait->dur, replay_time_of(&r, "copy") - m->costs.call_ns); /* the host called, then waited */
+  assert_int_equal(wait->t + wait->dur, copy->t + copy->dur + m->costs.sync_ns);
+  uvm_machine_close(m);
   replay_free(&r);
 }
 

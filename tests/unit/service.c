@@ -15,6 +15,7 @@ struct bench {
   struct uvm_alloc *a;
   struct uvm_block *b;
   char log[4096], said[512];
+  struct uvm_event service; /* of the latest plan; the last thing told of it */
   bool marks;
   uvm_mask marked;
 };
@@ -39,7 +40,11 @@ static const uvm_mask *marks(void *s, const uvm_view *v, uvm_block_id b) { retur
 
 static void observe(void *ctx, const struct uvm_event *e) {
   (void)ctx;
-  assert_true(e->has_alloc && e->alloc == now_on->a->number);
+  assert_true(e->has_alloc && e->alloc == now_on->a->number && !now_on->service.dur);
+  if (e->kind == UVM_E_SERVICE) {
+    now_on->service = *e;
+    return;
+  }
   note("%s %llu+%llu %d>%d p%d c%d t%llu+%llu v%llu %s\n", event_names[e->kind], (unsigned long long)e->offset / 4096,
        (unsigned long long)e->bytes / 4096, e->src, e->dst, e->proc, e->cause, (unsigned long long)e->t, (unsigned long long)e->dur,
        (unsigned long long)e->value, e->rule ? e->rule : "-");
@@ -90,11 +95,13 @@ static void close_bench(struct bench *t) {
 static void run_at(struct bench *t, struct uvm_plan *p, uvm_ns now) {
   p->block = t->b;
   t->log[0] = 0;
+  t->service = (struct uvm_event){0};
   uvm_ns end = uvm_plan_run(&t->c, p, now);
   if (end == UVM_NEVER) fail_msg("%s", t->said);
   assert_true(end == now + 10 * p->steps.n && t->b->busy_until == end && p->begin == now && p->end == end);
   uvm_plan_finish(&t->c, p, end);
   assert_int_equal(t->b->busy_until, 0);
+  assert_true(t->service.t == now && t->service.dur == end - now && t->service.value == p->context && t->service.proc == p->proc);
 }
 
 static void test_first_touch_then_migration(void **state) {
@@ -111,6 +118,7 @@ static void test_first_touch_then_migration(void **state) {
                              "POPULATE 0+8 0>0 p0 c2 t100+10 v0 none\n"
                              "mapped 8+8 0>0 p0 c2 110..120 @120 k0\n"
                              "MAP 0+8 0>0 p0 c2 t110+10 v0 none\n");
+  assert_int_equal(t.service.bytes, 8 * 4096);
   uvm_plan_clear(&p);
   uvm_mask pages = uvm_mask_range(8, 12), more = uvm_mask_range(9, 12);
   uint8_t why[UVM_BLOCK_PAGES] = {[8] = 1};
@@ -122,6 +130,7 @@ static void test_first_touch_then_migration(void **state) {
                              "TRANSFER 0+1 0>1 p1 c2 t210+10 v0 rule 11\n"
                              "migrated 9+3 0>1 p1 c3 220..230 @230 k0\n"
                              "TRANSFER 1+3 0>1 p1 c3 t220+10 v0 none\n");
+  assert_int_equal(t.service.bytes, 0);
   uvm_plan_release(&p);
   close_bench(&t);
 }

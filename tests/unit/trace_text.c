@@ -172,6 +172,20 @@ static void test_survey(void **state) {
   uvm_trace_close(t);
 }
 
+/* A page a step for the CPU, 16 bytes for the kernel's loop; a record that is not split is one access. */
+static void test_survey_counts_elements(void **state) {
+  (void)state;
+  const char *text = "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 1M managed a\nw cpu a 0 1M\n"
+                     "kernel gpu0 lanes=4\nr a 0 1M split=cyclic width=16\nr a 0 1M\ndone\n";
+  struct uvm_error e;
+  struct uvm_trace *t;
+  struct uvm_trace_facts f;
+  assert_int_equal(uvm_trace_open_memory(text, strlen(text), &t, &e), 0);
+  assert_int_equal(uvm_trace_survey(t, &f, &e), 0);
+  assert_int_equal(f.elements, 256 + 65536 + 1);
+  uvm_trace_close(t);
+}
+
 /* -- refusals -- */
 
 struct refused { const char *body; int line; const char *says; };   /* body after START; line: that the message names */
@@ -457,7 +471,7 @@ int main(void) {
     cmocka_unit_test(test_sections),
     cmocka_unit_test(test_freed_ids_come_again),
     cmocka_unit_test(test_layout_is_free),
-    cmocka_unit_test(test_survey),
+    cmocka_unit_test(test_survey), cmocka_unit_test(test_survey_counts_elements),
     cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_refused_starts),
     cmocka_unit_test(test_long_lines),

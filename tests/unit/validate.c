@@ -142,11 +142,15 @@ static void test_parts(void **state) {
   struct uvm_rows r = {0};
   section(&r, "a", 0, 6000000000), section(&r, "a", 1, 400000000), section(&r, "a", 2, 100000000);
   section(&r, "b", 0, 3000000000), section(&r, "b", 1, 1000000000);
-  uvm_spreads_predict(&s, &r);
+  struct uvm_causes none = {0};
+  uvm_causes_settle(&none);
+  uvm_spreads_predict(&s, &r, &none);
+  uvm_causes_free(&none);
   assert_int_equal(s.v.n, 4);
   assert_true(s.v.v[0].seconds > 5.999 && s.v.v[0].seconds < 6.001 && s.v.v[0].outside > 99.9 && s.v.v[0].outside < 100.1);
   assert_true(s.v.v[1].seconds > 0.499 && s.v.v[1].seconds < 0.501 && s.v.v[1].outside > 49.9 && s.v.v[1].outside < 50.1);
   assert_true(s.v.v[2].predicted && s.v.v[2].outside == 0);
+  assert_int_equal(s.v.v[1].ns[UVM_CAUSE_HOST], 500000000);
   assert_true(!s.v.v[3].predicted && s.v.v[3].outside == 0);
   uvm_rows_free(&r), uvm_spreads_free(&s);
 }

@@ -26,11 +26,12 @@ static void observe_batch(struct uvm_core *c, struct nv_gpu *g, uvm_ns now) {
   }
   e.proc = g->proc;
   e.dur = now - e.t;
+  e.wait = g->since - e.t;
   e.value = first->merged;
   e.access = first->access;
   e.distinct = g->next - g->told;
   e.line = first->line;
-  g->told = g->next;
+  g->told = g->next, g->since = now;
   uvm_observe(c, &e);
 }
 
@@ -188,6 +189,7 @@ static void fetch(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
     return;
   }
   if (!all_managed(c, g)) return;
+  g->since = now;
   tell_batch(c, g, UVM_T_BATCH_BEGIN, now);
   uvm__nv_sleep(c, t, serve, now + c->hw.price(c->hw.ctx, UVM_W_FETCH, g->proc, g->batch.raw));
 }

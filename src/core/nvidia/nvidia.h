@@ -220,6 +220,7 @@ struct nv_gpu {
   bool running, replayed, throttled;   /* throttled: some fault of this batch was */
   uint32_t batches, throttled_batches; /* of this service loop */
   size_t next, end, told;              /* entries before: served; of the block in service; in a batch event already */
+  uvm_ns since;                        /* when the work began that the next batch event tells of */
 };
 /* Takes and sorts a batch. False: the ring is empty. */
 bool uvm__nv_fetch(struct uvm_core *c, struct nv_batch *b, uvm_proc gpu, uvm_ns now);
