@@ -45,6 +45,7 @@ static void clear_counter(void *ctx, uvm_proc gpu, struct uvm_alloc *a, uint64_t
   uvm__clear_counter(gpu_of(ctx, gpu), a, offset, threshold);
 }
 
+static uvm_ns prepare(void *ctx, const struct uvm_plan *p, uvm_ns now) { return uvm__prepare(ctx, p, now); }
 static uvm_ns execute(void *ctx, struct uvm_plan *p, uvm_ns now) { return uvm__execute(ctx, p, now); }
 
 static uvm_ns price(void *ctx, enum uvm_work w, uvm_proc p, uint64_t n) {
@@ -92,6 +93,7 @@ void uvm__hw(struct uvm_engine *x, struct uvm_hw *out) {
                          .rearm = rearm,
                          .notes = notes,
                          .clear_counter = clear_counter,
+                         .prepare = prepare,
                          .execute = execute,
                          .price = price,
                          .wake = wake,

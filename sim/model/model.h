@@ -354,6 +354,7 @@ void uvm__clear_counter(struct uvm__device *d, struct uvm_alloc *a, uint64_t off
 void uvm__forget_counters(struct uvm__device *d, const struct uvm_alloc *a);
 
 /* price.c, hw.c */
+uvm_ns uvm__prepare(struct uvm_engine *x, const struct uvm_plan *p, uvm_ns now);
 uvm_ns uvm__execute(struct uvm_engine *x, struct uvm_plan *p, uvm_ns now);
 uvm_ns uvm__price(const struct uvm_engine *x, enum uvm_work w, uint64_t n);
 void uvm__hw(struct uvm_engine *x, struct uvm_hw *out);

@@ -124,10 +124,11 @@ static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct u
   return r.end;
 }
 
+uvm_ns uvm__prepare(struct uvm_engine *x, const struct uvm_plan *p, uvm_ns now) { return now + vary(x, opening(x, p)); }
+
 uvm_ns uvm__execute(struct uvm_engine *x, struct uvm_plan *p, uvm_ns now) {
-  p->begin = now;
   uvm_machine_pass(x->machine, x->now);
-  uvm_ns at = now + vary(x, opening(x, p));
+  uvm_ns at = now;
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];
     st->done = st->pages;

@@ -69,7 +69,8 @@ struct uvm_hw {
   void (*rearm)(void *ctx, uvm_proc gpu, uvm_ns now);                        /* bottom half over: interrupt me at the next entry */
   size_t (*notes)(void *ctx, uvm_proc gpu, struct uvm_counter_note *out, size_t max);  /* takes pending notifications */
   void (*clear_counter)(void *ctx, uvm_proc gpu, struct uvm_alloc *a, uint64_t offset, uint32_t threshold);   /* and re-arms it */
-  uvm_ns (*execute)(void *ctx, struct uvm_plan *p, uvm_ns now);              /* fills done, begin, end; returns the end */
+  uvm_ns (*prepare)(void *ctx, const struct uvm_plan *p, uvm_ns now);        /* when its first step can begin */
+  uvm_ns (*execute)(void *ctx, struct uvm_plan *p, uvm_ns now);              /* from then on: fills the steps' done, begin, end; returns the end */
   uvm_ns (*price)(void *ctx, enum uvm_work w, uvm_proc p, uint64_t n);       /* a duration */
   void (*wake)(void *ctx, struct uvm_driver_task *t, uvm_ns at);             /* call the driver's wake(t) then */
   void (*resume)(void *ctx, uint32_t thread, uvm_ns now);                    /* the CPU thread tries its access again */
@@ -119,8 +120,12 @@ void uvm_observe(const struct uvm_core *c, const struct uvm_event *e);
 const char *uvm_rule_name(const struct uvm_core *c, uint8_t why);
 /* The range takes the value that the call gives it; a driver's own kinds of advice change nothing here. */
 void uvm_range_advise(struct uvm_range *r, const struct uvm_call *call);
-/* run: checks the plan, begins it, has it executed and returns its end (UVM_NEVER after a
- * refused plan: hw.fail was called). finish, called at that time: commits, tells the policies and the observers. */
+/* prepare: checks the plan, holds its blocks and returns when it takes effect (UVM_NEVER after a refused plan: hw.fail was
+ * called); until then everybody keeps the mappings he has. execute, at that time: takes mappings away, has the rest done and
+ * returns its end. finish, at that time: commits, tells the policies and the observers. run: both at once, for those who need no
+ * turn between. */
+uvm_ns uvm_plan_prepare(struct uvm_core *c, struct uvm_plan *p, uvm_ns now);
+uvm_ns uvm_plan_execute(struct uvm_core *c, struct uvm_plan *p, uvm_ns now);
 uvm_ns uvm_plan_run(struct uvm_core *c, struct uvm_plan *p, uvm_ns now);
 void uvm_plan_finish(struct uvm_core *c, struct uvm_plan *p, uvm_ns now);
 #endif

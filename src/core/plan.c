@@ -131,15 +131,12 @@ void uvm__step_apply(const struct uvm_space *s, struct uvm_block *b, const struc
 
 /* -- making it so -- */
 
-void uvm_plan_hold(struct uvm_plan *p, uvm_ns end) {
-  p->end = end;
-  for (size_t i = 0; i < p->steps.n; i++) p->steps.v[i].block->busy_until = end;
+void uvm_plan_hold(struct uvm_plan *p, uvm_ns until) {
+  p->end = until;
+  for (size_t i = 0; i < p->steps.n; i++) p->steps.v[i].block->busy_until = until;
 }
 
-void uvm_plan_begin(struct uvm_space *s, struct uvm_plan *p, uvm_ns now, uvm_ns end) {
-  for (size_t i = 0; i < p->steps.n; i++) assert(!p->steps.v[i].block->busy_until);
-  p->begin = now;
-  uvm_plan_hold(p, end);
+void uvm_plan_begin(struct uvm_space *s, struct uvm_plan *p) {
   for (size_t i = 0; i < p->steps.n; i++) {
     const struct uvm_step *st = &p->steps.v[i];
     if (st->kind == UVM_S_UNMAP) uvm__step_apply(s, st->block, st, &st->pages);

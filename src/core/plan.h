@@ -50,9 +50,9 @@ void uvm_plan_transfer(struct uvm_plan *p, enum uvm_step_kind kind, struct uvm_b
 
 /* 0, or UVM_EENV naming the step and the invariant it would break. A dry run on a copy of the block's masks. */
 int uvm_plan_check(const struct uvm_space *s, const struct uvm_plan *p, struct uvm_error *e);
-/* The begin: marks the blocks busy until `end` and applies the UNMAP steps. hold: the end is known better now. */
-void uvm_plan_begin(struct uvm_space *s, struct uvm_plan *p, uvm_ns now, uvm_ns end);
-void uvm_plan_hold(struct uvm_plan *p, uvm_ns end);
+/* hold: marks the blocks busy until then, or until a better known time. begin: applies the UNMAP steps of a held plan. */
+void uvm_plan_hold(struct uvm_plan *p, uvm_ns until);
+void uvm_plan_begin(struct uvm_space *s, struct uvm_plan *p);
 /* The end: applies the done pages of every other step and clears busy. */
 void uvm_plan_commit(struct uvm_space *s, struct uvm_plan *p, uvm_ns now);
 #endif

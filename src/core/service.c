@@ -6,18 +6,32 @@ void uvm_observe(const struct uvm_core *c, const struct uvm_event *e) {
   for (size_t i = 0; i < c->nobservers; i++) c->observers[i].event(c->observers[i].ctx, e);
 }
 
-uvm_ns uvm_plan_run(struct uvm_core *c, struct uvm_plan *p, uvm_ns now) {
+uvm_ns uvm_plan_prepare(struct uvm_core *c, struct uvm_plan *p, uvm_ns now) {
   struct uvm_error e;
   int rc = uvm_plan_check(c->space, p, &e);
   if (rc) {
     c->hw.fail(c->hw.ctx, rc, "driver %s: %s", c->driver->name, e.text);
     return UVM_NEVER;
   }
-  uvm_plan_begin(c->space, p, now, UVM_NEVER);
+  for (size_t i = 0; i < p->steps.n; i++) assert(!p->steps.v[i].block->busy_until);
+  p->begin = now;
+  uvm_ns ready = c->hw.prepare(c->hw.ctx, p, now);
+  assert(ready >= now);
+  uvm_plan_hold(p, ready);
+  return ready;
+}
+
+uvm_ns uvm_plan_execute(struct uvm_core *c, struct uvm_plan *p, uvm_ns now) {
+  uvm_plan_begin(c->space, p);
   uvm_ns end = c->hw.execute(c->hw.ctx, p, now);
   assert(end >= now);
   uvm_plan_hold(p, end);
   return end;
+}
+
+uvm_ns uvm_plan_run(struct uvm_core *c, struct uvm_plan *p, uvm_ns now) {
+  uvm_ns ready = uvm_plan_prepare(c, p, now);
+  return ready == UVM_NEVER ? UVM_NEVER : uvm_plan_execute(c, p, ready);
 }
 
 void uvm_range_advise(struct uvm_range *r, const struct uvm_call *call) {

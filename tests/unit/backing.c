@@ -128,7 +128,8 @@ static void test_look(void **state) {
   assert_true(uvm_backing_look(s, k)->dirty);
   struct uvm_plan p = {0};
   add(&p, UVM_S_MAP, b, GPU0, 0, 0, 0, 1)->access = UVM_A_READ;
-  uvm_plan_begin(s, &p, 5, 9);
+  uvm_plan_hold(&p, 9);
+  uvm_plan_begin(s, &p);
   assert_true(uvm_backing_look(s, k)->busy && b->busy_until == 9);
   uvm_plan_commit(s, &p, 9);
   assert_false(uvm_backing_look(s, k)->busy);

@@ -82,6 +82,10 @@ static inline void world_clear(void *ctx, uvm_proc g, struct uvm_alloc *a, uint6
   (void)g;
   UVM_PUSH(&((struct world *)ctx)->cleared) = (struct uvm_counter_note){a, offset, 0, threshold};
 }
+static inline uvm_ns world_prepare(void *ctx, const struct uvm_plan *p, uvm_ns now) {
+  (void)ctx, (void)p;
+  return now;
+}
 static inline uvm_ns world_execute(void *ctx, struct uvm_plan *p, uvm_ns now) {
   struct world *w = ctx;
   bool refuse = w->refusals > 0;
@@ -144,6 +148,7 @@ static inline void world_open(struct world *w, const struct uvm_driver *d, const
                                .rearm = world_rearm,
                                .notes = world_notes,
                                .clear_counter = world_clear,
+                               .prepare = world_prepare,
                                .execute = world_execute,
                                .price = world_price,
                                .wake = world_wake,

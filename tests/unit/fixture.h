@@ -64,7 +64,8 @@ static inline struct uvm_step *add(struct uvm_plan *p, enum uvm_step_kind kind, 
 static inline void commit(struct uvm_space *s, struct uvm_plan *p) {
   struct uvm_error e;
   if (uvm_plan_check(s, p, &e)) fail_msg("%s", e.text);
-  uvm_plan_begin(s, p, 0, 1);
+  uvm_plan_hold(p, 1);
+  uvm_plan_begin(s, p);
   for (size_t i = 0; i < p->steps.n; i++) p->steps.v[i].done = p->steps.v[i].pages;
   uvm_plan_commit(s, p, 1);
   for (size_t i = 0; i < p->steps.n; i++)

@@ -115,9 +115,9 @@ static void test_begin_and_commit(void **state) {
   add(&p, UVM_S_MIGRATE, t.b, GPU0, DRAM, HBM0, 0, 8);
   add(&p, UVM_S_MAP, t.b, GPU0, 0, 0, 0, 8)->access = UVM_A_WRITE;
   assert_int_equal(uvm_plan_check(t.s, &p, &e), 0);
-  uvm_plan_begin(t.s, &p, 10, UVM_NEVER);
   uvm_plan_hold(&p, 30);
-  assert_true(t.b->busy_until == 30 && p.begin == 10 && p.end == 30);
+  uvm_plan_begin(t.s, &p);
+  assert_true(t.b->busy_until == 30 && p.end == 30);
   assert_true(uvm_mask_empty(uvm_block_mapped(t.s, t.b, CPU, UVM_MAP_READ)));
   assert_true(uvm_mask_empty(uvm_block_resident(t.s, t.b, HBM0)));
   struct uvm_plan other = {0};

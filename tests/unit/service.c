@@ -58,12 +58,18 @@ static int keep(void *ctx, int code, const char *fmt, ...) {
   return code;
 }
 
+static uvm_ns prepare(void *ctx, const struct uvm_plan *p, uvm_ns now) {
+  (void)ctx;
+  for (size_t i = 0; i < p->steps.n; i++) assert_int_equal(p->steps.v[i].block->busy_until, 0);
+  return now;
+}
+
 /* Step i takes [now + 10 i, now + 10 i + 10) and everything is done but page 500. */
 static uvm_ns execute(void *ctx, struct uvm_plan *p, uvm_ns now) {
   (void)ctx;
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];
-    assert_int_equal(st->block->busy_until, UVM_NEVER);
+    assert_int_equal(st->block->busy_until, now);
     st->begin = now + 10 * i, st->end = st->begin + 10;
     st->done = st->pages;
     uvm_mask_del(&st->done, 500);
@@ -79,7 +85,7 @@ static const struct uvm_observer observer = {NULL, observe};
 /* Pages 8 on: page 0 of the allocation is page 8 of its block, which ends at page 512. */
 static void open_bench(struct bench *t) {
   *t = (struct bench){.c = {.space = small_space(8 * MIB), .driver = &driver, .observers = &observer, .nobservers = 1}};
-  t->c.hw.fail = keep, t->c.hw.ctx = t, t->c.hw.execute = execute;
+  t->c.hw.fail = keep, t->c.hw.ctx = t, t->c.hw.prepare = prepare, t->c.hw.execute = execute;
   const struct uvm_policy *parts[] = {&ear};
   t->c.host = uvm_host_create(&t->c, parts, 1);
   t->a = managed_in(t->c.space, 0x7f0000008000, 504 * 4096);

@@ -154,7 +154,12 @@ static bool finish(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   return true;
 }
 
-/* From the decision to the plan's run. */
+static void run(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
+  v->phase = NV_RUNNING;
+  uvm__nv_sleep(c, v->task, v->task->step, uvm_plan_execute(c, &v->plan, now));
+}
+
+/* From the decision to the plan. */
 static bool start(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   v->block = v->locate(c, v);
   if (v->block->busy_until) { /* a moment longer: the CPU thread that the other service lets go on makes its access first */
@@ -171,15 +176,19 @@ static bool start(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
     v->idle = true;
     return finish(c, v, now);
   }
-  uvm_ns end = uvm_plan_run(c, &v->plan, now);
-  if (end == UVM_NEVER) return false;
-  v->phase = NV_RUNNING;
-  uvm__nv_sleep(c, v->task, v->task->step, end);
+  uvm_ns ready = uvm_plan_prepare(c, &v->plan, now);
+  if (ready == UVM_NEVER) return false;
+  v->phase = NV_READY;
+  if (ready > now)
+    uvm__nv_sleep(c, v->task, v->task->step, ready);
+  else
+    run(c, v, now);
   return false;
 }
 
 bool uvm__nv_service_step(struct uvm_core *c, struct nv_service *v, uvm_ns now) {
   switch (v->phase) {
+  case NV_READY: run(c, v, now); return false;
   case NV_RUNNING: uvm_plan_finish(c, &v->plan, now); return finish(c, v, now);
   case NV_EVICTING:
     uvm__nv_evict_end(c, v, now);

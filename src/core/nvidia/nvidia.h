@@ -82,7 +82,7 @@ enum nv_mapping {
   NV_MAP_EXPLICIT, /* for the destination's processor, of an explicit migration */
   NV_MAP_NOTHING,
 };
-enum nv_phase { NV_START, NV_EVICTING, NV_RUNNING };
+enum nv_phase { NV_START, NV_EVICTING, NV_READY, NV_RUNNING };
 struct nv_service {
   /* set by the owner */
   struct uvm_driver_task *task; /* woken (its step called) when the service can go on */
