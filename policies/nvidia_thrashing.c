@@ -138,7 +138,7 @@ static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) {
   if (!s->enable || !(moved || copied || e->kind == UVM_T_REVOKED || e->kind == UVM_T_UNPINNED)) return;
   if ((moved || copied) && e->cause == UVM_C_EVICTION) return;
   struct block *b = uvm_block_state(v, e->block);
-  uvm_ns now = e->begin ? e->begin : uvm_now(v); /* the driver notes a copy when it pushes it */
+  uvm_ns now = e->begin ? e->begin : uvm_now(v); /* of a copy, when the driver pushed it */
   if (e->kind == UVM_T_UNPINNED) {
     unpin(s, b, e->pages, now);
     return;

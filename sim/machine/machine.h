@@ -73,6 +73,7 @@ struct uvm_costs {
   uint64_t region_ns, page_ns;                                  /* each further separate region in it; each page moved */
   uint64_t write_ns, write_page_ns;                             /* more of it when it writes; of each page mapped then */
   uint64_t populate_page_ns, map_ns;                            /* zeroing on the GPU; the mapping at the end of a block service */
+  uint64_t push_ns;                                             /* the copies of a fault: handed over to begun */
   uint64_t transfer_ns;                                         /* fixed part of one copy */
   uint64_t cpu_fault_ns, cpu_unmap_page_ns;                     /* a CPU fault that moves pages, until it copies; each page */
   uint64_t cpu_map_ns, cpu_page_ns, cpu_write_ns, cpu_wake_ns;  /* then; each page; if it writes; the first one after the host waited */

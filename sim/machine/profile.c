@@ -92,6 +92,7 @@ static const struct field fields[] = {
     K(write_page_ns),
     K(populate_page_ns),
     K(map_ns),
+    K(push_ns),
     K(transfer_ns),
     K(cpu_fault_ns),
     K(cpu_unmap_page_ns),

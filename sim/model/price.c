@@ -102,11 +102,15 @@ static enum uvm_traffic traffic(const struct uvm_plan *p, const struct uvm_step 
   return p->context == UVM_X_PREFETCH || st->cause == UVM_C_PREFETCH ? UVM_L_PREFETCH : UVM_L_MIGRATION;
 }
 
-static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct uvm_step *st, uvm_ns now) {
+/* Somebody waits for these copies: the engines were idle. */
+static bool at_once(const struct uvm_plan *p) { return p->context == UVM_X_GPU_FAULT || p->context == UVM_X_CPU_FAULT; }
+
+/* pushed: when the driver handed the plan's copies to the engines, all together; 0 not yet. */
+static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct uvm_step *st, uvm_ns *pushed, uvm_ns now) {
   const struct uvm_costs *c = &x->machine->costs;
   uint64_t pages = (uint64_t)uvm_mask_count(&st->pages);
   bool to_cpu = st->dst == x->machine->procs[0].home;
-  st->begin = now;
+  st->begin = st->pushed = now;
   switch ((enum uvm_step_kind)st->kind) {
   case UVM_S_POPULATE: return now + pages * (to_cpu ? c->cpu_populate_page_ns : c->populate_page_ns);
   case UVM_S_COLLAPSE: return now + pages * c->revoke_page_ns;
@@ -116,6 +120,9 @@ static uvm_ns make_true(struct uvm_engine *x, const struct uvm_plan *p, struct u
   case UVM_S_DUPLICATE:
   case UVM_S_EVICT: break;
   }
+  st->pushed = *pushed ? *pushed : now;
+  if (!*pushed && at_once(p)) now += c->push_ns;
+  *pushed = st->pushed;
   uint64_t fixed = c->transfer_ns + (p->context == UVM_X_PREFETCH ? c->prefetch_block_ns : 0);
   struct uvm_transfer t = {st->src, st->dst, traffic(p, st), pages * UVM_PAGE, fixed};
   struct uvm_reservation r = uvm_machine_reserve(x->machine, &t, now);
@@ -128,11 +135,11 @@ uvm_ns uvm__prepare(struct uvm_engine *x, const struct uvm_plan *p, uvm_ns now) 
 
 uvm_ns uvm__execute(struct uvm_engine *x, struct uvm_plan *p, uvm_ns now) {
   uvm_machine_pass(x->machine, x->now);
-  uvm_ns at = now;
+  uvm_ns at = now, pushed = 0;
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];
     st->done = st->pages;
-    at = st->end = make_true(x, p, st, at);
+    at = st->end = make_true(x, p, st, &pushed, at);
   }
   return p->end = at;
 }

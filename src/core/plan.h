@@ -23,7 +23,7 @@ struct uvm_step {
   bool revoked;                                 /* UNMAP: a permission taken from a page that did not move: told as REVOKED */
   struct uvm_block *block;
   uvm_mask pages, done;
-  uvm_ns begin, end;
+  uvm_ns pushed, begin, end;                    /* when the driver handed it to the hardware, which begins and ends */
   uvm_ns wait;                                  /* a transfer's, for links that others held, before its begin or after */
 };
 struct uvm_plan {

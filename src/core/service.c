@@ -119,7 +119,7 @@ static void tell(const struct uvm_core *c, const struct uvm_step *st, enum uvm_t
                        .range = st->block->range->id,
                        .block = st->block->id,
                        .pages = pages,
-                       .begin = st->begin,
+                       .begin = st->pushed,
                        .end = st->end};
   uvm_tell(c->host, &t, st->end);
 }
