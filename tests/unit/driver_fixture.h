@@ -93,7 +93,7 @@ static inline uvm_ns world_execute(void *ctx, struct uvm_plan *p, uvm_ns now) {
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];
     bool moves = st->kind == UVM_S_MIGRATE || st->kind == UVM_S_EVICT;
-    st->begin = now, st->end = now + w->plan_ns;
+    st->begin = st->pushed = now, st->end = now + w->plan_ns;
     if (!refuse || !moves) st->done = st->pages;
   }
   struct ran *r = &UVM_PUSH(&w->plans);

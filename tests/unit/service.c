@@ -70,7 +70,7 @@ static uvm_ns execute(void *ctx, struct uvm_plan *p, uvm_ns now) {
   for (size_t i = 0; i < p->steps.n; i++) {
     struct uvm_step *st = &p->steps.v[i];
     assert_int_equal(st->block->busy_until, now);
-    st->begin = now + 10 * i, st->end = st->begin + 10;
+    st->begin = st->pushed = now + 10 * i, st->end = st->begin + 10;
     st->done = st->pages;
     uvm_mask_del(&st->done, 500);
   }
