@@ -5,14 +5,14 @@
 #include <sys/resource.h>
 
 #define BIT(k) (1u << UVM_ROW_##k)
-enum { CPU_ORDER = 1, D2H_SETS = 2, SUBSEQUENCE = 4, WIDE = 8 };
+enum { CPU_ORDER = 1, D2H_SETS = 2, SUBSEQUENCE = 4, WIDE = 8, TRACED = 16 };   /* TRACED: it depends on time */
 static const struct { const char *name; unsigned checks; bool quick; } workloads[] = {
     {"block_read", CPU_ORDER | D2H_SETS, false}, {"chase", CPU_ORDER | D2H_SETS, true},
     {"cpufan", CPU_ORDER | D2H_SETS, true},             {"epochs", CPU_ORDER | D2H_SETS, true},
     {"fan", CPU_ORDER | D2H_SETS, true},                {"first_touch", CPU_ORDER | D2H_SETS, false},
     {"prefetch", CPU_ORDER | D2H_SETS, true},           {"random", CPU_ORDER | D2H_SETS, false},
     {"stream_write", CPU_ORDER | D2H_SETS | WIDE, false}, {"advise", SUBSEQUENCE, false},
-    {"stream_small", WIDE, false},
+    {"stream_small", WIDE | CPU_ORDER | TRACED, false},
 };
 
 void uvm_conform_row(struct uvm_score *s, bool ok, const char *workload, const char *what, const char *fmt, ...) {
@@ -120,7 +120,7 @@ static void recorded(struct uvm_score *s, const char *dir, bool quick) {
     if (quick && !workloads[i].quick) continue;
     struct uvm_run_of w;
     struct uvm_error e;
-    if (uvm_conform_run(&w, dir, workloads[i].name, 0, &e)) uvm_conform_row(s, false, w.name, "replay", "%s", e.text);
+    if (uvm_conform_run(&w, dir, workloads[i].name, workloads[i].checks & TRACED ? "traced" : NULL, 0, &e)) uvm_conform_row(s, false, w.name, "replay", "%s", e.text);
     else compare(s, &w, workloads[i].checks);
     uvm_conform_free(&w);
   }
@@ -141,7 +141,7 @@ static void oversubscribed(struct uvm_score *s, const char *dir, bool quick) {
       struct uvm_error e;
       char what[48];
       snprintf(what, sizeof what, "memory %.2f of the footprint", fractions[f]);
-      if (uvm_conform_run(&w, dir, names[i], 1 / fractions[f], &e)) {
+      if (uvm_conform_run(&w, dir, names[i], NULL, 1 / fractions[f], &e)) {
         uvm_conform_row(s, false, names[i], what, "%s", e.text);
       } else {
         uint64_t kept = w.in + w.populated - w.out - w.dropped;
@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
   struct uvm_score s = {0};
   recorded(&s, argv[argc - 1], quick);
   uvm_conform_titanv(&s);
-  if (!quick) wide(&s, argv[argc - 1]);
+  if (!quick) wide(&s, argv[argc - 1]), uvm_conform_times(&s, argv[argc - 1]);
   oversubscribed(&s, argv[argc - 1], quick);
   printf("%u passed, %u failed\n", s.passed, s.failed);
   return s.failed != 0;

@@ -13,8 +13,8 @@ struct uvm_run_of {                             /* one workload: recorded and si
   uint64_t in, out, populated, dropped;         /* bytes to and from the GPU; made there without a copy; dropped there or freed */
   bool kernel_began;
 };
-/* Replays NAME's trace, oversubscribed by `factor` (0: not), and reads its recording where there is one. */
-int uvm_conform_run(struct uvm_run_of *w, const char *dir, const char *name, double factor, struct uvm_error *e);
+/* Replays NAME's trace at these costs (NULL: measured), oversubscribed by `factor` (0: not), and reads its recording where there is one. */
+int uvm_conform_run(struct uvm_run_of *w, const char *dir, const char *name, const char *costs, double factor, struct uvm_error *e);
 void uvm_conform_free(struct uvm_run_of *w);
 
 /* Each prints one row and counts it. */
@@ -30,6 +30,8 @@ void uvm_conform_sizes(struct uvm_score *s, const struct uvm_run_of *w, uint32_t
 void uvm_conform_subsequence(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what);
 /* Replays NAME and works out again, from the faults of each service, which pages must be where (wide.c). */
 void uvm_conform_rule(struct uvm_score *s, const char *dir, const char *name);
+/* Section times within the recorded spread, and thrashing control at the recorded pace (times.c). */
+void uvm_conform_times(struct uvm_score *s, const char *dir);
 /* A warp on a Titan V (titanv.c). */
 void uvm_conform_titanv(struct uvm_score *s);
 #endif

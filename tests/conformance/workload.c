@@ -38,7 +38,7 @@ static int read_recording(struct uvm_run_of *w, struct uvm_error *e) {
   return rc;
 }
 
-int uvm_conform_run(struct uvm_run_of *w, const char *dir, const char *name, double factor, struct uvm_error *e) {
+int uvm_conform_run(struct uvm_run_of *w, const char *dir, const char *name, const char *costs, double factor, struct uvm_error *e) {
   *w = (struct uvm_run_of){.dir = dir, .name = name};
   struct uvm_machine *m;
   int rc = uvm_machine_open("nvidia-h200", "measured", &m, e);
@@ -49,7 +49,7 @@ int uvm_conform_run(struct uvm_run_of *w, const char *dir, const char *name, dou
   uvm_rows_init(&w->recorded, NULL), uvm_rows_init(&w->simulated, &places);
   char *trace = uvm_format("%s/%s.uvt.gz", dir, name);
   const struct uvm_observer observers[] = {{&w->simulated, uvm_rows_event}, {w, watch}};
-  struct uvm_session_config c = {.trace = trace, .oversubscribe = factor, .observers = observers, .nobservers = 2};
+  struct uvm_session_config c = {.trace = trace, .costs = costs, .oversubscribe = factor, .observers = observers, .nobservers = 2};
   rc = uvm_session_run(&c, &w->result, e);
   uvm_mem_free(trace);
   if (!rc) uvm_rows_sort(&w->simulated), rc = read_recording(w, e);
