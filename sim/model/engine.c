@@ -9,7 +9,7 @@ void uvm__emit(struct uvm_engine *x, struct uvm_engine_event ev) {
 
 void uvm__at(struct uvm_engine *x, uvm_ns time, enum uvm__happening kind, uint32_t a, uint32_t b) {
   assert(time >= x->now);
-  uvm__queue_push(&x->queue, (struct uvm__event){.time = time, .kind = (uint8_t)kind, .a = a, .b = b});
+  uvm__queue_push(&x->queue, (struct uvm__event){.time = time, .kind = (uint8_t)kind, .a = (uint16_t)a, .b = b});
 }
 
 int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...) {
@@ -91,7 +91,7 @@ static void close_model(struct uvm_engine *x) {
   for (size_t i = 0; i < x->host.sections.n; i++) uvm_mem_free(x->host.sections.v[i].name);
   uvm_mem_free(x->host.sections.v);
   uvm_mem_free(x->outbox.v);
-  uvm_mem_free(x->queue.heap.v);
+  uvm__queue_release(&x->queue);
   uvm_mem_free(x);
 }
 

@@ -34,19 +34,40 @@ enum uvm__happening {
 };
 struct uvm__event {
   uvm_ns time;
-  uint64_t seq, c;
-  void *p;
-  uint32_t a, b;
+  union {
+    void *p;
+    uint64_t c;
+  };
+  uint32_t b;
+  uint16_t a;
   uint8_t kind;
 };
+#define UVM__DIGIT 6 /* bits */
+#define UVM__DIGIT_MAX 63
+#define UVM__WHEELS 11
+struct uvm__slot {
+  struct uvm__event *v;
+  size_t n, cap;
+};
 struct uvm__queue {
-  UVM_VEC(struct uvm__event) heap;
-  uint64_t seq;
+  uvm_ns base;                /* no event is earlier */
+  uvm_ns next;                /* of the events beyond wheel 0 the first; 0: not known */
+  size_t head;                /* events taken out of the first slot */
+  uint32_t wheels;            /* that hold events, a bit each */
+  uint64_t full[UVM__WHEELS]; /* and their slots that do */
+  struct uvm__slot slots[UVM__WHEELS][UVM__DIGIT_MAX + 1];
 };
 #define UVM__MAX_NS (1ull << 53)                                 /* of a run: memory's answers are counted in picoseconds */
-void uvm__queue_push(struct uvm__queue *q, struct uvm__event e); /* e.seq is set here */
+void uvm__queue_push(struct uvm__queue *q, struct uvm__event e); /* never earlier than what was popped last */
 bool uvm__queue_pop(struct uvm__queue *q, struct uvm__event *out);
-static inline uvm_ns uvm__queue_next(const struct uvm__queue *q) { return q->heap.n ? q->heap.v[0].time : UVM_NEVER; }
+uvm_ns uvm__queue_find_next(struct uvm__queue *q);
+void uvm__queue_release(struct uvm__queue *q);
+static inline bool uvm__queue_empty(const struct uvm__queue *q) { return !q->wheels; }
+/* When the next event comes; UVM_NEVER. */
+static inline uvm_ns uvm__queue_next(struct uvm__queue *q) {
+  if (q->wheels & 1) return (q->base & ~(uvm_ns)UVM__DIGIT_MAX) + (unsigned)__builtin_ctzll(q->full[0]);
+  return q->wheels && q->next ? q->next : uvm__queue_find_next(q);
+}
 
 /* -- records and lanes -- */
 struct uvm__record { /* one access record of a kernel, or a CPU loop */
