@@ -58,8 +58,11 @@ struct uvm__queue {
   struct uvm__slot slots[UVM__WHEELS][UVM__DIGIT_MAX + 1];
 };
 #define UVM__MAX_NS (1ull << 53)                                 /* of a run: memory's answers are counted in picoseconds */
-void uvm__queue_push(struct uvm__queue *q, struct uvm__event e); /* never earlier than what was popped last */
+/* Room for an event of that time, never earlier than what was popped last; the caller fills in the rest. Valid until the next. */
+struct uvm__event *uvm__queue_add(struct uvm__queue *q, uvm_ns time);
+static inline void uvm__queue_push(struct uvm__queue *q, struct uvm__event e) { *uvm__queue_add(q, e.time) = e; }
 bool uvm__queue_pop(struct uvm__queue *q, struct uvm__event *out);
+const struct uvm__event *uvm__queue_peek(const struct uvm__queue *q); /* the next event if it is near, else NULL */
 uvm_ns uvm__queue_find_next(struct uvm__queue *q);
 void uvm__queue_release(struct uvm__queue *q);
 static inline bool uvm__queue_empty(const struct uvm__queue *q) { return !q->wheels; }
@@ -74,6 +77,7 @@ struct uvm__record { /* one access record of a kernel, or a CPU loop */
   struct uvm_alloc *alloc;
   uint8_t op, split;                           /* enum uvm_access_op, uvm_split */
   uint64_t offset, end, step, width, elements; /* element k: [offset + k step, + width), cut at end */
+  uint64_t rounds;                             /* split cyclically: in which every lane has an element */
   int64_t line;
   uint64_t remote;    /* bytes accessed on other nodes so far */
   uint64_t waited_ps; /* that those waited for copies on the links */
@@ -115,9 +119,10 @@ struct uvm__kernel {
 };
 /* Where a warp stands: a step of a phase, a part (the reads or the writes) of a record there, pages [page, last] of it. */
 struct uvm__cursor {
-  uint32_t phase, record, end;              /* records [record, end) of the step are still to come */
-  uint64_t step, k, m, element, page, last; /* elements [k, k + m); `element` of them begun */
-  bool begun, open, writing, fence, over;   /* step begun; part open; its kind; all before it must have been served; no part left */
+  uint64_t step, k, page, last;
+  uint32_t m, element;                    /* elements [k, k + m); `element` of them begun */
+  uint32_t phase, record, end;            /* records [record, end) of the step are still to come */
+  bool begun, open, writing, fence, over; /* step begun; part open; its kind; all before it must have been served; no part left */
 };
 struct uvm__lanes {
   uint64_t block, first, count, of_block;
@@ -142,12 +147,12 @@ struct uvm__warp {
   uint32_t sm, resident; /* resident: index of its block */
   uint64_t age;          /* in order of start */
   uint32_t outstanding;
-  uint32_t next; /* waiting line, free list */
-  bool waiting;
-  uvm_ns stall_since; /* CPU */
+  uint32_t next;      /* free list */
+  bool waiting;       /* in its SM's line */
   bool trapped;       /* a thread in a CPU fault */
-  bool loads;                 /* the step waits for a load */
+  bool loads;         /* the step waits for a load */
   bool paced;         /* its step is over, the next begins with the next event */
+  uvm_ns stall_since; /* CPU */
   uint64_t ready_ps;  /* memory's answer to the step under way; CPU: the time the step takes */
 };
 struct uvm__resident {
@@ -155,10 +160,17 @@ struct uvm__resident {
   uint64_t lanes, warps;
   uint32_t sm, next;
 };
+struct uvm__waiter { /* a warp that found no place for its fault, and what it wants */
+  uint64_t age, page;
+  struct uvm__record *record;
+  uint32_t warp;
+  bool writing;
+};
 struct uvm__sm {
   uint64_t lanes, blocks;
-  uint32_t outstanding, head; /* head: warps waiting for a place, the oldest first */
-  uvm_ns issue;               /* when it can send the next miss */
+  uint32_t outstanding;
+  uvm_ns issue;                     /* when it can send the next miss */
+  UVM_VEC(struct uvm__waiter) line; /* waits for a place, the oldest warp last */
 };
 struct uvm__entry {                                /* one outstanding raw fault */
   uint64_t k, m, page, generation;                 /* elements [k, k + m) of the record touch the page */

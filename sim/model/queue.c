@@ -5,13 +5,15 @@
 #include <assert.h>
 #include "model/model.h"
 
-void uvm__queue_push(struct uvm__queue *q, struct uvm__event e) {
-  assert(e.time >= q->base);
-  unsigned wheel = (63 - (unsigned)__builtin_clzll((e.time ^ q->base) | 1)) / UVM__DIGIT, digit = e.time >> wheel * UVM__DIGIT & UVM__DIGIT_MAX;
-  UVM_PUSH(&q->slots[wheel][digit]) = e;
+struct uvm__event *uvm__queue_add(struct uvm__queue *q, uvm_ns time) {
+  assert(time >= q->base);
+  unsigned wheel = (63 - (unsigned)__builtin_clzll((time ^ q->base) | 1)) / UVM__DIGIT, digit = time >> wheel * UVM__DIGIT & UVM__DIGIT_MAX;
   q->full[wheel] |= 1ull << digit;
   q->wheels |= 1u << wheel;
-  if (wheel && e.time < q->next) q->next = e.time;
+  if (wheel && time < q->next) q->next = time;
+  struct uvm__event *e = &UVM_PUSH(&q->slots[wheel][digit]);
+  e->time = time;
+  return e;
 }
 
 static void empty_slot(struct uvm__queue *q, unsigned wheel, unsigned digit) {
@@ -38,6 +40,10 @@ bool uvm__queue_pop(struct uvm__queue *q, struct uvm__event *out) {
   *out = slot->v[q->head++];
   if (q->head == slot->n) empty_slot(q, 0, digit), q->head = 0;
   return true;
+}
+
+const struct uvm__event *uvm__queue_peek(const struct uvm__queue *q) {
+  return q->wheels & 1 ? &q->slots[0][__builtin_ctzll(q->full[0])].v[q->head] : NULL;
 }
 
 /* Looks through the slot that comes next; what that found holds until the slot is dealt out. */
