@@ -77,9 +77,12 @@ static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_er
   return 1;
 }
 
-static int feed(struct uvm_engine *x, const struct uvm_trace_record *r, struct uvm_error *e) {
+static int feed(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n, struct uvm_error *e) {
   x->error = e;
-  return uvm__host_feed(x, r);
+  size_t hits = uvm__pass_hits(x, r, n);
+  if (hits) return uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_FEED}), (int)hits;
+  int rc = uvm__host_feed(x, n ? r : NULL);
+  return rc < 0 ? rc : n > 0;
 }
 
 static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out, struct uvm_error *e) {

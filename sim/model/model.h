@@ -3,6 +3,7 @@
  *   queue.c    events in order of time, then of coming; the only clock
  *   engine.c   the engine's interface; hands each event to its owner
  *   host.c     the host thread: reads the trace, runs loops (loop.c), calls, waits
+ *   hits.c     its accesses that hit, in a row
  *   stream.c   streams: kernels, prefetches and copies in order, recorded events
  *   lanes.c    which pages a warp touches in a step (pure arithmetic on records)
  *   access.c   is a page mapped, where does it lie; what accesses cost and count
@@ -322,8 +323,11 @@ void uvm__at(struct uvm_engine *x, uvm_ns time, enum uvm__happening kind, uint32
 int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))); /* UVM_EINPUT; ends the run */
 
+/* hits.c: the host's accesses that hit at once and need nothing else: how many of the records, from the first on */
+size_t uvm__pass_hits(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n);
+
 /* host.c, loop.c */
-int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r);
+int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r); /* NULL: the trace ended */
 void uvm__host_run(struct uvm_engine *x);
 void uvm__host_notice(struct uvm_engine *x);   /* an operation or the driver's fault loop ended: does that end a wait? */
 void uvm__host_complete(struct uvm_engine *x); /* the call it was in is done */
