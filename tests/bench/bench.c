@@ -3,6 +3,7 @@
  *   stream_read   s     the recorded workload of 1 to 1024 MiB, 538 M element accesses
  *   decode_text   MB/s  parsing the text of the recorded `random` (122 k lines)
  *   memory_1tib   MiB   peak of a process that touches one page in each 2 MiB of 1 TiB */
+#include "lru.h"
 #include "session.h"
 #include "trace.h"
 #include <stdlib.h>
@@ -69,6 +70,63 @@ static void access_hit(void) {
   printf("access_hit %.1f M/s\n", HITS * (double)HIT_RUNS / (all - none) / 1e6);
 }
 
+/* -- lru_zipf -- */
+
+enum { ZIPF_PAGES = 1000000, FRAMES = 100000, REQUESTS = 10000000 };
+
+/* Requests of Zipf's law with exponent 1: the k-th most wanted page is asked for with a chance in proportion to 1 / k. Which
+ * page that is has nothing to do with where it lies. */
+static uint32_t *zipf_requests(void) {
+  double *below = uvm_mem(ZIPF_PAGES * sizeof *below), sum = 0;
+  uint32_t *page = uvm_mem(ZIPF_PAGES * sizeof *page), *requests = uvm_mem(REQUESTS * sizeof *requests);
+  uint64_t seed = 1;
+  for (uint32_t k = 0; k < ZIPF_PAGES; k++) {
+    uint32_t other = (uint32_t)(uvm_random(&seed) % (k + 1));
+    page[k] = page[other], page[other] = k;
+    below[k] = sum += 1.0 / (k + 1);
+  }
+  for (size_t i = 0; i < REQUESTS; i++) {
+    double at = (double)(uvm_random(&seed) >> 11) / 0x1p53 * sum;
+    uint32_t lo = 0;
+    for (uint32_t hi = ZIPF_PAGES - 1; lo < hi;) {
+      uint32_t mid = lo + (hi - lo) / 2;
+      if (below[mid] > at) hi = mid;
+      else lo = mid + 1;
+    }
+    requests[i] = page[lo];
+  }
+  uvm_mem_free(below);
+  uvm_mem_free(page);
+  return requests;
+}
+
+/* The list that the evictor lru-access keeps, with a page as its unit. */
+static void lru_zipf(void) {
+  uint32_t *requests = zipf_requests(), *slot_of = uvm_mem(ZIPF_PAGES * sizeof *slot_of);
+  struct uvm__lru l = {0};
+  size_t held = 0, misses = 0;
+  double start = seconds();
+  for (size_t i = 0; i < REQUESTS; i++) {
+    uint32_t *slot = &slot_of[requests[i]];
+    if (*slot) {
+      uvm__lru_use(&l, *slot);
+      continue;
+    }
+    misses++;
+    if (held++ >= FRAMES) {
+      uint32_t oldest = uvm__lru_oldest(&l);
+      slot_of[l.v[oldest].thing] = 0;
+      uvm__lru_remove(&l, oldest);
+    }
+    *slot = uvm__lru_add(&l, requests[i]);
+  }
+  printf("lru_zipf %.1f M/s\n", REQUESTS / (seconds() - start) / 1e6);
+  printf("lru_zipf_hits %.1f %%\n", 100.0 * (REQUESTS - misses) / REQUESTS);
+  uvm__lru_free(&l);
+  uvm_mem_free(requests);
+  uvm_mem_free(slot_of);
+}
+
 static void write_trace(char *path, const char *text) {
   int fd = mkstemp(path);
   if (fd < 0 || write(fd, text, strlen(text)) < 0) exit(4);
@@ -109,7 +167,7 @@ static void memory_1tib(void) {
 /* All of them, or those named. */
 int main(int argc, char **argv) {
   static const struct { const char *name; void (*run)(void); } benches[] = {
-      {"access_hit", access_hit}, {"memory_1tib", memory_1tib}, {"decode_text", decode_text}, {"stream_read", stream_read}};
+      {"access_hit", access_hit}, {"lru_zipf", lru_zipf}, {"memory_1tib", memory_1tib}, {"decode_text", decode_text}, {"stream_read", stream_read}};
   for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
     bool wanted = argc == 1;
     for (int k = 1; k < argc; k++) wanted |= !strcmp(argv[k], benches[i].name);
