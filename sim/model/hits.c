@@ -2,6 +2,8 @@
  * before the access is over. They pass in a row without a loop and without events; whatever is not so plain ends the row. */
 #include "model/model.h"
 
+enum { AHEAD = 12 };                            /* records: a long trace lies in memory, so each is fetched while those before it pass */
+
 struct row {
   struct uvm_alloc *alloc;                      /* the accesses not told yet: of whose memory, */
   uint8_t op;                                   /* with which operation */
@@ -36,25 +38,25 @@ static bool alone(struct uvm_engine *x) {
 size_t uvm__pass_hits(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n) {
   if (!alone(x)) return 0;
   const struct uvm_space *s = x->core->space;
-  uint64_t one_ps = x->machine->cpu.page_ns * 1000 + x->machine->cpu.element_ps, ps = x->host.loop.ps;
-  uvm_ns next = uvm_min(uvm__queue_next(&x->queue), UVM__MAX_NS), now = x->now;
+  uint64_t one_ps = x->machine->cpu.page_ns * 1000 + x->machine->cpu.element_ps, at_ps = x->now * 1000 + x->host.loop.ps;
+  uint64_t end_ps = uvm_min(uvm__queue_next(&x->queue), UVM__MAX_NS) * 1000;
   struct row row = {0};
   size_t i = 0;
-  for (; i < n && r[i].op == UVM_TR_ACCESS && !r[i].proc && now < next; i++) {
+  for (; i < n && r[i].op == UVM_TR_ACCESS && !r[i].proc && at_ps + one_ps < end_ps; i++, at_ps += one_ps) {
+    __builtin_prefetch(&r[uvm_min(i + AHEAD, n - 1)]);
     struct uvm_alloc *a = s->allocs.v[r[i].access.alloc];
-    uvm_ns then = now + (ps + one_ps) / 1000;
-    if (then >= next || !plain(s, a, &r[i].access)) break;
-    ps = (ps + one_ps) % 1000;
-    now = then;
+    if (!plain(s, a, &r[i].access)) break;
     if (a != row.alloc || r[i].access.op != row.op) {
+      x->now = at_ps / 1000;
       tell(x, &row);
       row = (struct row){.alloc = a, .op = r[i].access.op, .line = r[i].line};
     }
-    x->now = now;
     row.count++;
   }
+  if (!i) return 0;
+  x->now = at_ps / 1000;
   tell(x, &row);
-  x->host.loop.ps = ps;
-  if (i) x->host.line = r[i - 1].line;
+  x->host.loop.ps = at_ps % 1000;
+  x->host.line = r[i - 1].line;
   return i;
 }
