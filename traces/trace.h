@@ -60,7 +60,7 @@ int uvm_trace_take(struct uvm_trace *t, size_t most, const struct uvm_trace_reco
 void uvm_trace_give_back(struct uvm_trace *t, size_t back);
 int uvm_trace_rewind(struct uvm_trace *t, struct uvm_error *e);
 /* Reads it all from the start and holds the decoded records in memory, so that reading it from now on costs next to nothing: for
- * many runs over one trace. It is rewound then. */
+ * many runs over one trace. It is rewound before and after. */
 int uvm_trace_hold(struct uvm_trace *t, struct uvm_error *e);
 void uvm_trace_close(struct uvm_trace *t);
 const char *uvm_trace_name(const struct uvm_trace *t);          /* path as given */
