@@ -70,7 +70,9 @@ static char *random_trace(uint64_t *seed) {
       fprintf(f, "sync\nprefetch gpu0 a 0 4M\n");
     else if (what == 2)
       fprintf(f, "begin s\ndelay cpu %u\nend\n", draw(seed, 1000));
-    else if (what == 3)
+    else if (what < 6)                          /* copies: then the CPU may only read */
+      fprintf(f, "advise set_read_mostly cpu b 0 2M\nkernel gpu0 lanes=32\nr p 0 8 split=cyclic\nr b 0 2M split=cyclic\ndone\nsync\n");
+    else if (what == 6)
       fprintf(f, "advise set_preferred_location %s b 0 2M\n", draw(seed, 2) ? "cpu" : "gpu0");
     else
       fprintf(f, "%s cpu %s %u %u step=%u\n", ops[draw(seed, 4)], ids[draw(seed, 3)], offset, bytes, what < 20 ? 1 + draw(seed, 64) : 4096);
