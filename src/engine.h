@@ -29,7 +29,9 @@ struct uvm_engine_ops {
   uint32_t capabilities;
   int (*open)(const struct uvm_engine_config *c, struct uvm_engine **out, struct uvm_error *e);
   void (*hw)(struct uvm_engine *x, struct uvm_hw *out);           /* fail ends `next` */
-  int (*feed)(struct uvm_engine *x, const struct uvm_trace_record *r, struct uvm_error *e);   /* NULL: the trace ended. Copies what it keeps */
+  /* The next n records, 0: the trace ended. Takes the first, and of those behind it the accesses that it is through with at once;
+   * copies what it keeps. Returns how many it took; the others are fed again when it asks. */
+  int (*feed)(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n, struct uvm_error *e);
   int (*next)(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e);        /* 1; < 0 */
   uvm_ns (*now)(const struct uvm_engine *x);
   void (*close)(struct uvm_engine *x);

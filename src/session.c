@@ -6,7 +6,7 @@
 
 volatile sig_atomic_t uvm_session_stop;
 
-enum { MAX_PARTS = 16, PROGRESS_TURNS = 256 };
+enum { MAX_PARTS = 16, PROGRESS_TURNS = 256, AT_ONCE = 1 << 16 };      /* AT_ONCE: records offered to the engine together */
 struct session {
   const struct uvm_session_config *config;
   struct uvm_trace *trace;
@@ -191,7 +191,7 @@ static int machine_with_gpus(unsigned gpus, const char *driver, char *name, size
 }
 
 static int check_processor(struct session *s, const struct uvm_trace_record *r) {
-  if (r->proc < s->machine->nprocs) return 0;
+  if (r->op != UVM_TR_PROCESSOR || r->proc < s->machine->nprocs) return 0;
   char fits[48];
   bool found = !machine_with_gpus(r->proc, s->machine->driver, fits, sizeof fits);
   return uvm_fail(s->error, UVM_EUSAGE, "%s:%lld: the trace uses gpu%d, but machine %s has %d GPU%s; %s%s", uvm_trace_name(s->trace),
@@ -200,13 +200,16 @@ static int check_processor(struct session *s, const struct uvm_trace_record *r) 
 }
 
 static int feed(struct session *s) {
-  struct uvm_trace_record r;
-  int more = uvm_trace_next(s->trace, &r, s->error);
-  if (more < 0) return more;
-  int rc = more && r.op == UVM_TR_PROCESSOR ? check_processor(s, &r) : 0;
+  const struct uvm_trace_record *r;
+  int n = uvm_trace_take(s->trace, AT_ONCE, &r, s->error);
+  if (n < 0) return n;
+  int rc = n ? check_processor(s, r) : 0;
   if (rc) return rc;
-  if (more) s->line = r.line;
-  return s->ops->feed(s->engine, more ? &r : NULL, s->error);
+  int taken = s->ops->feed(s->engine, r, (size_t)n, s->error);
+  if (taken < 0) return taken;
+  if (taken) s->line = r[taken - 1].line;
+  uvm_trace_give_back(s->trace, (size_t)(n - taken));
+  return 0;
 }
 
 /* Bytes of the allocation resident away from the CPU's memory. */
@@ -290,7 +293,7 @@ static int check_needs(struct session *s) {
 
 static int start(struct session *s) {
   struct uvm_core *c = &s->core;
-  struct uvm_engine_config ec = {.core = c, .machine = s->machine, .trace = s->config->trace};
+  struct uvm_engine_config ec = {.core = c, .machine = s->machine, .trace = uvm_trace_name(s->trace)};
   int rc = s->ops->open(&ec, &s->engine, s->error);
   if (rc) return rc;
   s->ops->hw(s->engine, &c->hw);
@@ -299,13 +302,20 @@ static int start(struct session *s) {
   return uvm_host_start(c->host, s->error);
 }
 
+static int open_trace(struct session *s) {
+  const struct uvm_session_config *c = s->config;
+  if (!c->source) return uvm_trace_open(c->trace, c->oversubscribe > 0, &s->trace, s->error);
+  s->trace = c->source;
+  return uvm_trace_rewind(s->trace, s->error);
+}
+
 static int open_all(struct session *s) {
   const struct uvm_session_config *c = s->config;
   int rc;
   if ((rc = choose_engine(s))) return rc;
   if ((rc = uvm_machine_open(c->machine ? c->machine : "nvidia-h200", c->costs ? c->costs : "measured", &s->machine, s->error))) return rc;
   if ((rc = choose_driver(s)) || (rc = choose_policy(s))) return rc;
-  if ((rc = uvm_trace_open(c->trace, c->oversubscribe > 0, &s->trace, s->error))) return rc;
+  if ((rc = open_trace(s))) return rc;
   if ((rc = size_memory(s))) return rc;
   if ((rc = open_core(s))) return rc;
   return start(s);
@@ -347,7 +357,7 @@ static void close_all(struct session *s) {
   if (c->host) uvm_host_destroy(c->host);
   uvm_mem_free(c->state);
   uvm_mem_free(s->observers);
-  if (s->trace) uvm_trace_close(s->trace);
+  if (s->trace && !s->config->source) uvm_trace_close(s->trace);
   if (s->machine) uvm_machine_close(s->machine);
 }
 

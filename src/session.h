@@ -5,6 +5,7 @@
 #include <signal.h>
 #include "core/event.h"
 
+struct uvm_trace;
 struct uvm_setting { const char *owner, *key, *value; };        /* -o OWNER.KEY=VALUE */
 /* Set by a signal handler: the run ends at the next event, with interrupted set in the result. */
 extern volatile sig_atomic_t uvm_session_stop;
@@ -16,6 +17,7 @@ struct uvm_progress {
 };
 struct uvm_session_config {
   const char *trace;                            /* path or "-" */
+  struct uvm_trace *source;                     /* NULL; or an open trace, read from its start in place of that path. It stays open */
   const char *machine;                          /* NULL: nvidia-h200 */
   const char *driver;                           /* NULL: the machine's; "nvidia", "nvidia-595" */
   const char *policy;                           /* NULL: the driver's own; a preset */

@@ -1,5 +1,6 @@
 /* The tables of readers and writers, and trace.h on top of them. */
 #include "format.h"
+#include "held.h"
 #include <assert.h>
 
 static const struct uvm_trace_reader *const readers[] = {&uvm_reader_uvt, &uvm_reader_uvb};
@@ -17,6 +18,8 @@ struct uvm_trace {
   struct uvm_check check;
   const struct uvm_trace_reader *reader;
   void *state;
+  struct uvm_trace_record record;               /* read last */
+  struct uvm_held *held;                        /* or NULL: the reader reads */
 };
 
 static int start(struct uvm_input *in, struct uvm_trace **out, struct uvm_error *e) {
@@ -53,7 +56,7 @@ int uvm_trace_open_memory(const void *data, size_t n, struct uvm_trace **out, st
   return code ? code : start(in, out, e);
 }
 
-int uvm_trace_next(struct uvm_trace *t, struct uvm_trace_record *r, struct uvm_error *e) {
+static int read_next(struct uvm_trace *t, struct uvm_trace_record *r, struct uvm_error *e) {
   *r = (struct uvm_trace_record){0};
   int code = t->reader->read(t->state, r, e);
   if (code < 0) return code;
@@ -62,7 +65,41 @@ int uvm_trace_next(struct uvm_trace *t, struct uvm_trace_record *r, struct uvm_e
   return code ? code : 1;
 }
 
+int uvm_trace_take(struct uvm_trace *t, size_t most, const struct uvm_trace_record **r, struct uvm_error *e) {
+  struct uvm_held *h = t->held;
+  if (!h) return *r = &t->record, read_next(t, &t->record, e);
+  size_t left = h->records.n - h->at, n = most < left ? most : left;
+  *r = &h->records.v[h->at];
+  h->at += n;
+  return (int)n;
+}
+
+void uvm_trace_give_back(struct uvm_trace *t, size_t back) {
+  assert(!back || t->held);
+  if (back) t->held->at -= back;
+}
+
+int uvm_trace_next(struct uvm_trace *t, struct uvm_trace_record *r, struct uvm_error *e) {
+  const struct uvm_trace_record *taken;
+  int more = uvm_trace_take(t, 1, &taken, e);
+  if (more > 0) *r = *taken;
+  return more;
+}
+
+int uvm_trace_hold(struct uvm_trace *t, struct uvm_error *e) {
+  int code = uvm_trace_rewind(t, e);
+  if (code || t->held) return code;
+  struct uvm_held *h = uvm_mem(sizeof *h);
+  while ((code = read_next(t, &t->record, e)) > 0) uvm_held_add(h, &t->record);
+  if (code)
+    uvm_held_free(h);
+  else
+    t->held = h;
+  return code;
+}
+
 int uvm_trace_rewind(struct uvm_trace *t, struct uvm_error *e) {
+  if (t->held) return t->held->at = 0, 0;
   int code = uvm_input_rewind(t->in, e);
   if (code) return code;
   uvm_check_clear(&t->check);
@@ -73,6 +110,7 @@ int uvm_trace_rewind(struct uvm_trace *t, struct uvm_error *e) {
 void uvm_trace_close(struct uvm_trace *t) {
   if (!t) return;
   t->reader->close(t->state);
+  uvm_held_free(t->held);
   uvm_check_clear(&t->check);
   uvm_input_close(t->in);
   uvm_mem_free(t);

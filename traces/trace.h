@@ -25,26 +25,24 @@ struct uvm_trace_access {
 };
 struct uvm_trace_record {
   uint8_t op;                                   /* enum uvm_trace_op */
-  int64_t line;                                 /* of the text, or the record's number in a binary file */
   uint8_t proc;                                 /* PROCESSOR, ACCESS, KERNEL, ADVISE, SYNC with has_proc: 0 cpu, 1 gpu0 ... */
-  bool has_stream, has_proc, has_ns, has_base, has_on, has_lanes_per_block;
+  uint8_t kind, on;                             /* ALLOC: enum uvm_trace_kind; on: processor (default gpu0: 1) */
+  uint8_t advice;
+  bool has_stream, has_proc, has_ns, has_base, has_on, has_lanes_per_block, has_iteration;
+  int64_t line;                                 /* of the text, or the record's number in a binary file */
+  struct uvm_trace_access access;               /* ACCESS: in front, for of these there are most */
   uint64_t stream;
   uint32_t alloc, src_alloc;                    /* allocation numbers; src_alloc of MEMCPY */
   uint64_t offset, bytes, src_offset;
-  uint8_t kind, on;                             /* ALLOC: enum uvm_trace_kind; on: processor (default gpu0: 1) */
-  uint64_t base;
+  union { uint64_t base, page; };               /* ALLOC; PAGE */
   const char *id, *label;                       /* ALLOC, unescaped; label of KERNEL: its name or NULL; of BEGIN: the section's NAME;
                                                    of PREFETCH: the destination as written (processor or node); of RECORD, WAIT: the event;
                                                    of PROCESSOR: its name. Valid until the next read */
   uint64_t iteration;                           /* BEGIN */
-  bool has_iteration;
-  uint64_t page;                                /* PAGE */
   uint64_t ns;                                  /* DELAY; KERNEL with has_ns */
   uint64_t lanes, lanes_per_block;              /* KERNEL; lanes_per_block filled in when defaulted */
-  struct uvm_trace_access access;               /* ACCESS */
   struct uvm_trace_access *accesses;            /* KERNEL; valid until the next read */
   size_t naccesses;
-  uint8_t advice;
 };
 
 struct uvm_trace;                               /* an open trace */
@@ -56,7 +54,14 @@ int uvm_trace_open_memory(const void *data, size_t n, struct uvm_trace **out, st
 /* 1: *r filled; 0: the end; < 0: e. Everything the format promises has been checked: ids known and live, ranges inside the
  * allocations, processors declared, sections and kernels closed, events recorded before they are waited for. */
 int uvm_trace_next(struct uvm_trace *t, struct uvm_trace_record *r, struct uvm_error *e);
+/* The same without a copy: how many records lie at *r, valid until the next read. One; of a held trace up to `most`, and the last
+ * `back` of them that nobody wants yet can be given back. */
+int uvm_trace_take(struct uvm_trace *t, size_t most, const struct uvm_trace_record **r, struct uvm_error *e);
+void uvm_trace_give_back(struct uvm_trace *t, size_t back);
 int uvm_trace_rewind(struct uvm_trace *t, struct uvm_error *e);
+/* Reads it all from the start and holds the decoded records in memory, so that reading it from now on costs next to nothing: for
+ * many runs over one trace. It is rewound before and after. */
+int uvm_trace_hold(struct uvm_trace *t, struct uvm_error *e);
 void uvm_trace_close(struct uvm_trace *t);
 const char *uvm_trace_name(const struct uvm_trace *t);          /* path as given */
 const char *uvm_trace_format(const struct uvm_trace *t);        /* "uvt", "uvb" */

@@ -41,12 +41,15 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
   int i = uvm_page_of(a, page * UVM_PAGE);
   const uvm_mask *mapped = uvm_block_mapped(s, b, p, uvm_level_of((enum uvm_access)access));
   if (!uvm_mask_test(mapped, i)) return 0;
-  int end = min_int(b->first + b->pages, uvm_mask_gap(mapped, i));
-  if (last - page < (uint64_t)(end - i)) end = i + (int)(last - page) + 1;
+  int end = i + 1;
+  if (page < last) {
+    end = min_int(b->first + b->pages, uvm_mask_gap(mapped, i));
+    if (last - page < (uint64_t)(end - i)) end = i + (int)(last - page) + 1;
+  }
   uvm_node home = x->machine->procs[p].home;
   const uvm_mask *local = uvm_block_resident(s, b, home);
   if (uvm_mask_test(local, i)) {
-    *out = (struct uvm__look){true, home, (uint64_t)(min_int(end, uvm_mask_gap(local, i)) - i)};
+    *out = (struct uvm__look){true, home, end == i + 1 ? 1 : (uint64_t)(min_int(end, uvm_mask_gap(local, i)) - i)};
     prove(x, p, b, i, out);
     return 0;
   }

@@ -9,7 +9,10 @@ void uvm__emit(struct uvm_engine *x, struct uvm_engine_event ev) {
 
 void uvm__at(struct uvm_engine *x, uvm_ns time, enum uvm__happening kind, uint32_t a, uint32_t b) {
   assert(time >= x->now);
-  uvm__queue_push(&x->queue, (struct uvm__event){.time = time, .kind = (uint8_t)kind, .a = a, .b = b});
+  struct uvm__event *e = uvm__queue_add(&x->queue, time);
+  e->kind = (uint8_t)kind;
+  e->a = (uint16_t)a;
+  e->b = b;
 }
 
 int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...) {
@@ -45,6 +48,14 @@ static void happen(struct uvm_engine *x, const struct uvm__event *e) {
   }
 }
 
+/* A GPU's warps are more than the caches near the processor hold: the next one is fetched while this one runs. */
+static void fetch_ahead(const struct uvm_engine *x) {
+  const struct uvm__event *e = uvm__queue_peek(&x->queue);
+  if (!e || e->kind != UVM__WARP) return;
+  const char *warp = (const char *)&x->devices[e->a]->warps.v[e->b];
+  for (size_t at = 0; at < sizeof(struct uvm__warp); at += 64) __builtin_prefetch(warp + at);
+}
+
 /* -- the interface -- */
 
 static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e) {
@@ -58,6 +69,7 @@ static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_er
     if (event.time > UVM__MAX_NS) return uvm__fail(x, x->host.line, "expected a run of at most 2^53 ns (104 days), found a longer one");
     assert(event.time >= x->now);
     x->now = event.time;
+    fetch_ahead(x);
     happen(x, &event);
   }
   if (x->failed) return x->failed;
@@ -65,9 +77,12 @@ static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_er
   return 1;
 }
 
-static int feed(struct uvm_engine *x, const struct uvm_trace_record *r, struct uvm_error *e) {
+static int feed(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n, struct uvm_error *e) {
   x->error = e;
-  return uvm__host_feed(x, r);
+  size_t hits = uvm__pass_hits(x, r, n);
+  if (hits) return uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_FEED}), (int)hits;
+  int rc = uvm__host_feed(x, n ? r : NULL);
+  return rc < 0 ? rc : n > 0;
 }
 
 static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out, struct uvm_error *e) {
@@ -91,7 +106,7 @@ static void close_model(struct uvm_engine *x) {
   for (size_t i = 0; i < x->host.sections.n; i++) uvm_mem_free(x->host.sections.v[i].name);
   uvm_mem_free(x->host.sections.v);
   uvm_mem_free(x->outbox.v);
-  uvm_mem_free(x->queue.heap.v);
+  uvm__queue_release(&x->queue);
   uvm_mem_free(x);
 }
 

@@ -16,7 +16,6 @@ struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p, 
   d->lanes_per_sm = p ? g->lanes_per_sm : m->cpu.threads;
   d->blocks_per_sm = p ? g->blocks_per_sm : m->cpu.threads;
   d->sms = uvm_mem(d->nsms * sizeof *d->sms);
-  for (uint32_t i = 0; i < d->nsms; i++) d->sms[i].head = UVM__NO;
   d->stalled = uvm_mem(d->gpcs * sizeof *d->stalled);
   d->first_pair = uvm_mem(d->gpcs * sizeof *d->first_pair);
   d->free_warp = d->free_resident = d->piecemeal = UVM__NO;
@@ -27,6 +26,7 @@ struct uvm__device *uvm__device_create(const struct uvm_machine *m, uvm_proc p, 
 
 void uvm__device_destroy(struct uvm__device *d) {
   uvm__mmu_destroy(d);
+  for (uint32_t i = 0; i < d->nsms; i++) uvm_mem_free(d->sms[i].line.v);
   uvm_mem_free(d->sms);
   uvm_mem_free(d->stalled);
   uvm_mem_free(d->first_pair);

@@ -31,14 +31,15 @@ uint64_t uvm__bytes_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint
   if (to > r->end) to = r->end;
   if (from < origin) from = origin;
   if (to <= from) return 0;
+  if (r->step == r->width) return uvm_min(to - origin, m * r->step) - uvm_min(from - origin, m * r->step); /* side by side */
   __uint128_t n = bytes_below(r, m, to - origin) - bytes_below(r, m, from - origin);
   return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
 }
 
 uint64_t uvm__elements_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b) {
   uint64_t origin = r->offset + k * r->step, from = a * UVM_PAGE, to = b * UVM_PAGE;
-  uint64_t first = from > origin ? (from - origin - 1) / r->step + 1 : 0, end = to > origin ? (to - origin - 1) / r->step + 1 : 0;
-  if (end > m) end = m;
+  uint64_t first = from > origin ? (from - origin - 1) / r->step + 1 : 0, end = m;
+  if (to <= origin + (m - 1) * r->step) end = to > origin ? (to - origin - 1) / r->step + 1 : 0;
   return end > first ? end - first : 0;
 }
 
@@ -108,6 +109,7 @@ struct uvm__kernel *uvm__kernel_create(const struct uvm_trace_record *r, const s
   for (size_t i = 0; i < r->naccesses; i++) {
     const struct uvm_trace_access *t = &r->accesses[i];
     uvm__record_set(&UVM_PUSH(&k->records), s->allocs.v[t->alloc], t);
+    k->records.v[i].rounds = k->records.v[i].elements / k->lanes;
     if (t->split == UVM_SPLIT_NONE) k->records.v[i].step = k->records.v[i].width = t->bytes, k->records.v[i].elements = 1;
   }
   add_phases(k, r->accesses, r->naccesses);
@@ -141,10 +143,10 @@ uint64_t uvm__steps(const struct uvm__kernel *k) {
 
 /* Elements of a split record that the warp's lanes take in a step: consecutive ones. */
 static bool elements_of(const struct uvm__kernel *k, const struct uvm__lanes *w, const struct uvm__record *r, uint64_t step,
-                        uint64_t *first, uint64_t *count) {
+                        uint64_t *first, uint32_t *count) {
   uint64_t end = r->elements;
   if (r->split == UVM_SPLIT_CYCLIC) {
-    if (step > end / k->lanes) return false;
+    if (step > r->rounds) return false;
     *first = step * k->lanes + w->block * k->per_block + w->first;
   } else {
     uint64_t c = chunk(k, r), begin = w->block * c;
@@ -153,7 +155,7 @@ static bool elements_of(const struct uvm__kernel *k, const struct uvm__lanes *w,
     *first = begin + step * w->of_block + w->first;
   }
   if (*first >= end) return false;
-  *count = end - *first < w->count ? end - *first : w->count;
+  *count = (uint32_t)(end - *first < w->count ? end - *first : w->count);
   return true;
 }
 
@@ -178,7 +180,8 @@ static bool singles_of(const struct uvm__kernel *k, const struct uvm__lanes *w, 
 }
 
 static bool loop_goes_on(const struct uvm__kernel *k, const struct uvm__lanes *w, const struct uvm__phase *p, uint64_t step) {
-  uint64_t first, count;
+  uint64_t first;
+  uint32_t count;
   for (uint32_t i = 0; i < p->count; i++)
     if (elements_of(k, w, &k->records.v[p->first + i], step, &first, &count)) return true;
   return false;
@@ -199,7 +202,7 @@ bool uvm__next_step(const struct uvm__kernel *k, const struct uvm__lanes *w, str
 
 /* -- parts -- */
 
-static void open_part(struct uvm__cursor *c, uint64_t first, uint64_t count, bool writing, bool fence) {
+static void open_part(struct uvm__cursor *c, uint64_t first, uint32_t count, bool writing, bool fence) {
   c->k = first, c->m = count, c->element = 0;
   c->open = true, c->writing = writing, c->fence = fence;
   c->page = 1, c->last = 0;
@@ -211,7 +214,8 @@ static bool next_loop_part(const struct uvm__kernel *k, const struct uvm__lanes 
   if (c->open && !c->writing && uvm__writes(r->op)) return open_part(c, c->k, c->m, true, true), true;
   bool wrote = c->open && c->writing;
   for (c->record += c->open; c->record < c->end; c->record++) {
-    uint64_t first, count;
+    uint64_t first;
+    uint32_t count;
     r = &k->records.v[c->record];
     if (!elements_of(k, w, r, c->step, &first, &count)) continue;
     bool writing = !uvm__reads(r->op);

@@ -43,7 +43,7 @@ static uint64_t ended_below(const struct uvm__record *r, uint64_t page) {
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Pages of the run that fit before the next event; one at least. */
-static uint64_t fit(const struct uvm_engine *x, const struct uvm__record *r, uint64_t run) {
+static uint64_t fit(struct uvm_engine *x, const struct uvm__record *r, uint64_t run) {
   uvm_ns next = uvm__queue_next(&x->queue);
   if (next == UVM_NEVER || run == 1) return run;
   const struct uvm_cpu_model *c = &x->machine->cpu;

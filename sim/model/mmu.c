@@ -60,9 +60,11 @@ static void send(struct uvm_engine *x, struct uvm__device *d, uint32_t i) {
   sm->issue = at + x->machine->gpu.issue_ns;
   e->generation++;
   e->sent = false;
-  uvm__queue_push(
-      &x->queue,
-      (struct uvm__event){.time = at + x->machine->gpu.fault_arrival_ns, .kind = UVM__MISS, .a = d->proc, .b = i, .c = e->generation});
+  struct uvm__event *arrival = uvm__queue_add(&x->queue, at + x->machine->gpu.fault_arrival_ns);
+  arrival->kind = UVM__MISS;
+  arrival->a = d->proc;
+  arrival->b = i;
+  arrival->c = e->generation;
 }
 
 /* -- room, and who waits for it -- */
@@ -77,19 +79,24 @@ static bool room(const struct uvm__device *d, const struct uvm__warp *w) {
 /* An SM serves the warp first that started first. */
 static void wait_in_line(struct uvm__device *d, uint32_t w) {
   struct uvm__warp *warp = &d->warps.v[w];
+  struct uvm__sm *sm = &d->sms[warp->sm];
+  struct uvm__waiter me = {warp->age, warp->at.page, &warp->kernel->records.v[warp->at.record], w, warp->at.writing};
   d->refused = true;
-  if (warp->waiting) return;
+  size_t i = sm->line.n;
+  if (warp->waiting) {
+    while (sm->line.v[--i].warp != w) continue;
+  } else {
+    (void)UVM_PUSH(&sm->line);
+    for (; i && sm->line.v[i - 1].age < me.age; i--) sm->line.v[i] = sm->line.v[i - 1];
+  }
+  sm->line.v[i] = me;
   warp->waiting = true;
-  uint32_t *at = &d->sms[warp->sm].head;
-  while (*at != UVM__NO && d->warps.v[*at].age < warp->age) at = &d->warps.v[*at].next;
-  warp->next = *at;
-  *at = w;
 }
 
+static uint32_t first_in_line(const struct uvm__sm *sm) { return sm->line.v[sm->line.n - 1].warp; }
+
 static void leave_line(struct uvm__device *d, struct uvm__sm *sm) {
-  struct uvm__warp *warp = &d->warps.v[sm->head];
-  warp->waiting = false;
-  sm->head = warp->next;
+  d->warps.v[sm->line.v[--sm->line.n].warp].waiting = false;
 }
 
 bool uvm__fault(struct uvm_engine *x, struct uvm__device *d, uint32_t w) {
@@ -195,19 +202,18 @@ static int look_at(struct uvm_engine *x, const struct uvm__device *d, const stru
   return uvm__look(x, d->proc, r->alloc, e->page, e->page, uvm__access_of(r->op, e->writing), r->line, out);
 }
 
-static bool page_there(struct uvm_engine *x, const struct uvm__device *d, const struct uvm__warp *w) {
-  const struct uvm__cursor *c = &w->at;
-  const struct uvm__record *r = &w->kernel->records.v[c->record];
+static bool page_there(struct uvm_engine *x, const struct uvm__device *d, const struct uvm__waiter *w) {
   struct uvm__look look;
-  return !uvm__look(x, d->proc, r->alloc, c->page, c->page, uvm__access_of(r->op, c->writing), r->line, &look) && look.hit;
+  return !uvm__look(x, d->proc, w->record->alloc, w->page, w->page, uvm__access_of(w->record->op, w->writing), w->record->line, &look) &&
+         look.hit;
 }
 
 /* A turn of one SM. False: nothing more of it can go on now. */
 static bool serve_line(struct uvm_engine *x, struct uvm__device *d, struct uvm__sm *sm) {
   for (uint64_t left = x->machine->gpu.gpc_turn; left; left--) {
-    if (sm->head == UVM__NO || x->failed || !room(d, &d->warps.v[sm->head])) return false;
+    if (!sm->line.n || x->failed || !room(d, &d->warps.v[first_in_line(sm)])) return false;
     d->refused = false;
-    uvm__warp_run(x, d, sm->head); /* refused again, it keeps its place at the head */
+    uvm__warp_run(x, d, first_in_line(sm)); /* refused again, it keeps its place at the head */
     if (!d->refused) leave_line(d, sm);
   }
   return true;
@@ -262,20 +268,25 @@ void uvm__rearm(struct uvm_engine *x, struct uvm__device *d) {
 
 /* -- replay -- */
 
-/* What waited for room and has its page by now needs none. */
+/* What waited for room and has its page by now needs none. Neighbours in a line mostly want one page. */
 static void pass_lines(struct uvm_engine *x, struct uvm__device *d) {
   for (uint32_t s = 0; s < d->nsms; s++) {
     struct uvm__sm *sm = &d->sms[s];
-    for (uint32_t *at = &sm->head; *at != UVM__NO && !x->failed;) {
-      struct uvm__warp *warp = &d->warps.v[*at];
-      if (!page_there(x, d, warp)) {
-        at = &warp->next;
-        continue;
+    size_t n = sm->line.n, gone = 0;
+    bool there = false;
+    for (size_t i = n; i-- > 0;) {
+      const struct uvm__waiter *w = &sm->line.v[i], *before = w + 1;
+      if (i == n - 1 || w->page != before->page || w->record != before->record || w->writing != before->writing) there = page_there(x, d, w);
+      if (there) {
+        uvm__at(x, x->now, UVM__WARP, d->proc, w->warp);
+        d->warps.v[w->warp].waiting = false;
+        gone++;
+      } else {
+        sm->line.v[i + gone] = *w;
       }
-      uvm__at(x, x->now, UVM__WARP, d->proc, *at);
-      warp->waiting = false;
-      *at = warp->next;
     }
+    sm->line.n -= gone;
+    if (gone) memmove(sm->line.v, sm->line.v + gone, sm->line.n * sizeof *sm->line.v);
   }
 }
 

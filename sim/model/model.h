@@ -3,6 +3,7 @@
  *   queue.c    events in order of time, then of coming; the only clock
  *   engine.c   the engine's interface; hands each event to its owner
  *   host.c     the host thread: reads the trace, runs loops (loop.c), calls, waits
+ *   hits.c     its accesses that hit, in a row
  *   stream.c   streams: kernels, prefetches and copies in order, recorded events
  *   lanes.c    which pages a warp touches in a step (pure arithmetic on records)
  *   access.c   is a page mapped, where does it lie; what accesses cost and count
@@ -34,25 +35,50 @@ enum uvm__happening {
 };
 struct uvm__event {
   uvm_ns time;
-  uint64_t seq, c;
-  void *p;
-  uint32_t a, b;
+  union {
+    void *p;
+    uint64_t c;
+  };
+  uint32_t b;
+  uint16_t a;
   uint8_t kind;
 };
+#define UVM__DIGIT 6 /* bits */
+#define UVM__DIGIT_MAX 63
+#define UVM__WHEELS 11
+struct uvm__slot {
+  struct uvm__event *v;
+  size_t n, cap;
+};
 struct uvm__queue {
-  UVM_VEC(struct uvm__event) heap;
-  uint64_t seq;
+  uvm_ns base;                /* no event is earlier */
+  uvm_ns next;                /* of the events beyond wheel 0 the first; 0: not known */
+  size_t head;                /* events taken out of the first slot */
+  uint32_t wheels;            /* that hold events, a bit each */
+  uint64_t full[UVM__WHEELS]; /* and their slots that do */
+  struct uvm__slot slots[UVM__WHEELS][UVM__DIGIT_MAX + 1];
 };
 #define UVM__MAX_NS (1ull << 53)                                 /* of a run: memory's answers are counted in picoseconds */
-void uvm__queue_push(struct uvm__queue *q, struct uvm__event e); /* e.seq is set here */
+/* Room for an event of that time, never earlier than what was popped last; the caller fills in the rest. Valid until the next. */
+struct uvm__event *uvm__queue_add(struct uvm__queue *q, uvm_ns time);
+static inline void uvm__queue_push(struct uvm__queue *q, struct uvm__event e) { *uvm__queue_add(q, e.time) = e; }
 bool uvm__queue_pop(struct uvm__queue *q, struct uvm__event *out);
-static inline uvm_ns uvm__queue_next(const struct uvm__queue *q) { return q->heap.n ? q->heap.v[0].time : UVM_NEVER; }
+const struct uvm__event *uvm__queue_peek(const struct uvm__queue *q); /* the next event if it is near, else NULL */
+uvm_ns uvm__queue_find_next(struct uvm__queue *q);
+void uvm__queue_release(struct uvm__queue *q);
+static inline bool uvm__queue_empty(const struct uvm__queue *q) { return !q->wheels; }
+/* When the next event comes; UVM_NEVER. */
+static inline uvm_ns uvm__queue_next(struct uvm__queue *q) {
+  if (q->wheels & 1) return (q->base & ~(uvm_ns)UVM__DIGIT_MAX) + (unsigned)__builtin_ctzll(q->full[0]);
+  return q->wheels && q->next ? q->next : uvm__queue_find_next(q);
+}
 
 /* -- records and lanes -- */
 struct uvm__record { /* one access record of a kernel, or a CPU loop */
   struct uvm_alloc *alloc;
   uint8_t op, split;                           /* enum uvm_access_op, uvm_split */
   uint64_t offset, end, step, width, elements; /* element k: [offset + k step, + width), cut at end */
+  uint64_t rounds;                             /* split cyclically: in which every lane has an element */
   int64_t line;
   uint64_t remote;    /* bytes accessed on other nodes so far */
   uint64_t waited_ps; /* that those waited for copies on the links */
@@ -94,9 +120,10 @@ struct uvm__kernel {
 };
 /* Where a warp stands: a step of a phase, a part (the reads or the writes) of a record there, pages [page, last] of it. */
 struct uvm__cursor {
-  uint32_t phase, record, end;              /* records [record, end) of the step are still to come */
-  uint64_t step, k, m, element, page, last; /* elements [k, k + m); `element` of them begun */
-  bool begun, open, writing, fence, over;   /* step begun; part open; its kind; all before it must have been served; no part left */
+  uint64_t step, k, page, last;
+  uint32_t m, element;                    /* elements [k, k + m); `element` of them begun */
+  uint32_t phase, record, end;            /* records [record, end) of the step are still to come */
+  bool begun, open, writing, fence, over; /* step begun; part open; its kind; all before it must have been served; no part left */
 };
 struct uvm__lanes {
   uint64_t block, first, count, of_block;
@@ -121,12 +148,12 @@ struct uvm__warp {
   uint32_t sm, resident; /* resident: index of its block */
   uint64_t age;          /* in order of start */
   uint32_t outstanding;
-  uint32_t next; /* waiting line, free list */
-  bool waiting;
-  uvm_ns stall_since; /* CPU */
+  uint32_t next;      /* free list */
+  bool waiting;       /* in its SM's line */
   bool trapped;       /* a thread in a CPU fault */
-  bool loads;                 /* the step waits for a load */
+  bool loads;         /* the step waits for a load */
   bool paced;         /* its step is over, the next begins with the next event */
+  uvm_ns stall_since; /* CPU */
   uint64_t ready_ps;  /* memory's answer to the step under way; CPU: the time the step takes */
 };
 struct uvm__resident {
@@ -134,10 +161,17 @@ struct uvm__resident {
   uint64_t lanes, warps;
   uint32_t sm, next;
 };
+struct uvm__waiter { /* a warp that found no place for its fault, and what it wants */
+  uint64_t age, page;
+  struct uvm__record *record;
+  uint32_t warp;
+  bool writing;
+};
 struct uvm__sm {
   uint64_t lanes, blocks;
-  uint32_t outstanding, head; /* head: warps waiting for a place, the oldest first */
-  uvm_ns issue;               /* when it can send the next miss */
+  uint32_t outstanding;
+  uvm_ns issue;                     /* when it can send the next miss */
+  UVM_VEC(struct uvm__waiter) line; /* waits for a place, the oldest warp last */
 };
 struct uvm__entry {                                /* one outstanding raw fault */
   uint64_t k, m, page, generation;                 /* elements [k, k + m) of the record touch the page */
@@ -289,8 +323,11 @@ void uvm__at(struct uvm_engine *x, uvm_ns time, enum uvm__happening kind, uint32
 int uvm__fail(struct uvm_engine *x, int64_t line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4))); /* UVM_EINPUT; ends the run */
 
+/* hits.c: the host's accesses that hit at once and need nothing else: how many of the records, from the first on */
+size_t uvm__pass_hits(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n);
+
 /* host.c, loop.c */
-int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r);
+int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r); /* NULL: the trace ended */
 void uvm__host_run(struct uvm_engine *x);
 void uvm__host_notice(struct uvm_engine *x);   /* an operation or the driver's fault loop ended: does that end a wait? */
 void uvm__host_complete(struct uvm_engine *x); /* the call it was in is done */

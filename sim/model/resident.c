@@ -3,7 +3,7 @@
 #include "model/model.h"
 
 static bool alone(const struct uvm_engine *x, const struct uvm__device *d) {
-  return d->proc && d->kernels.n == 1 && !x->queue.heap.n && x->outbox_head == x->outbox.n && x->host.state == UVM__WAITING &&
+  return d->proc && d->kernels.n == 1 && uvm__queue_empty(&x->queue) && x->outbox_head == x->outbox.n && x->host.state == UVM__WAITING &&
          !(uvm_host_needs(x->core->host) & UVM_NEEDS_ACCESS);
 }
 

@@ -40,6 +40,13 @@ void uvm_mem_fail_at(uint64_t n);
   (*((a)->n == (a)->cap ? uvm__grow((void **)&(a)->v, &(a)->cap, sizeof *(a)->v) : (void)0, &(a)->v[(a)->n++]))
 void uvm__grow(void **v, size_t *cap, size_t item);
 
+/* Many objects of one size, side by side: no bytes are lost between them. What is given back is used again, but returned to the
+ * system only by the release. */
+struct uvm_slab { size_t size; char *at, *end; void *given; UVM_VEC(char *) chunks; };   /* size: a multiple of 8 */
+void *uvm_slab_take(struct uvm_slab *s);        /* zeroed */
+void uvm_slab_give(struct uvm_slab *s, void *p);
+void uvm_slab_release(struct uvm_slab *s);
+
 /* Adds an item to a text like "a, b", as far as it fits: `list` has `size` bytes and holds "" or what was added before. */
 void uvm_list_add(char *list, size_t size, const char *between, const char *item);
 

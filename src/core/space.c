@@ -14,11 +14,12 @@ const char *uvm_kind_name(enum uvm_kind kind) {
   return names[kind];
 }
 
-static size_t window_of(const struct uvm_alloc *a, uint64_t offset) {
-  return (size_t)((a->base + offset) / UVM_BLOCK_BYTES - a->base / UVM_BLOCK_BYTES);
-}
-
 /* -- the space -- */
+
+/* One piece of memory: the struct, its masks, its backing ids. */
+static size_t block_bytes(const struct uvm_space *s) {
+  return round_up(sizeof(struct uvm_block) + uvm__block_masks(s) * sizeof(uvm_mask) + s->topology.nnodes * sizeof(uint32_t), sizeof(void *));
+}
 
 struct uvm_space *uvm_space_create(const struct uvm_topology *t) {
   assert(t->nprocs > 0 && t->nprocs <= UVM_MAX_PROCS && t->nnodes > 0 && t->nnodes <= UVM_MAX_NODES);
@@ -29,6 +30,7 @@ struct uvm_space *uvm_space_create(const struct uvm_topology *t) {
   s->topology.procs = s->procs;
   s->topology.nodes = s->nodes;
   for (uvm_node n = 0; n < t->nnodes; n++) s->nodes[n].free = uvm_node_limited(s, n) ? s->nodes[n].capacity : UINT64_MAX;
+  s->block_slab.size = block_bytes(s);
   UVM_PUSH(&s->ranges) = NULL; /* id 0 is nobody */
   UVM_PUSH(&s->blocks) = NULL;
   UVM_PUSH(&s->backings) = NULL;
@@ -56,6 +58,7 @@ void uvm_space_destroy(struct uvm_space *s) {
   uvm_mem_free(s->ranges.v);
   uvm_mem_free(s->blocks.v);
   uvm_mem_free(s->backings.v);
+  uvm_slab_release(&s->block_slab);
   uvm_mem_free(s);
 }
 
@@ -164,7 +167,7 @@ int uvm_space_alloc(struct uvm_space *s, const char *id, const char *label, uint
   a->kind = kind, a->node = kind == UVM_MANAGED ? UVM_NONE : node;
   a->live = true;
   if (kind == UVM_MANAGED) {
-    a->nwindows = window_of(a, bytes - 1) + 1;
+    a->nwindows = uvm_window_of(a, bytes - 1) + 1;
     a->blocks = uvm_mem(a->nwindows * sizeof(struct uvm_block *));
   }
   UVM_PUSH(&a->ranges) = range_new(s, a, 0, bytes);
@@ -181,7 +184,7 @@ static void block_free(struct uvm_space *s, struct uvm_block *b) {
     for (int n = 0; n < s->topology.nnodes; n++) uvm_mem_free(b->page_backing[n]);
   uvm_mem_free(b->page_backing);
   s->blocks.v[b->id] = NULL;
-  uvm_mem_free(b);
+  uvm_slab_give(&s->block_slab, b);
 }
 
 void uvm_space_free(struct uvm_space *s, struct uvm_alloc *a) {
@@ -229,10 +232,9 @@ size_t uvm__block_masks(const struct uvm_space *s) {
   return s->topology.nnodes + (size_t)s->topology.nprocs * UVM_MAP_LEVELS + 2 + s->topology.nprocs + s->topology.nnodes + 1;
 }
 
-/* One allocation: the struct, its masks, its backing ids. */
 static struct uvm_block *block_new(struct uvm_space *s, struct uvm_range *r, int first, int pages) {
   size_t masks = uvm__block_masks(s);
-  struct uvm_block *b = uvm_mem(sizeof *b + masks * sizeof(uvm_mask) + s->topology.nnodes * sizeof(uint32_t));
+  struct uvm_block *b = uvm_slab_take(&s->block_slab);
   b->id = (uvm_block_id)s->blocks.n;
   b->first = (uint16_t)first, b->pages = (uint16_t)pages;
   b->range = r;
@@ -248,14 +250,6 @@ static void block_describe(struct uvm_block *b, uint64_t window) {
   b->info.offset = window + b->first * UVM_PAGE - (r->alloc->base + r->offset);
   b->info.first = b->first, b->info.pages = b->pages;
   assert(b->info.offset / UVM_PAGE + b->pages <= range_pages(r));
-}
-
-struct uvm_block *uvm_block_find(const struct uvm_alloc *a, uint64_t offset) {
-  assert(a->kind == UVM_MANAGED && offset < a->bytes);
-  struct uvm_block *b = a->blocks[window_of(a, offset)];
-  int page = uvm_page_of(a, offset);
-  while (b && (page < b->first || page >= b->first + b->pages)) b = b->split;
-  return b;
 }
 
 static void chain_insert(struct uvm_block **head, struct uvm_block *b) {
@@ -274,7 +268,7 @@ struct uvm_block *uvm_block_get(struct uvm_space *s, struct uvm_alloc *a, uint64
   int last = end < window + UVM_BLOCK_BYTES ? (int)((end - window) / UVM_PAGE) : UVM_BLOCK_PAGES;
   b = block_new(s, r, first, last - first);
   block_describe(b, window);
-  chain_insert(&a->blocks[window_of(a, offset)], b);
+  chain_insert(&a->blocks[uvm_window_of(a, offset)], b);
   return b;
 }
 
@@ -307,8 +301,8 @@ static void block_cut(struct uvm_space *s, struct uvm_block **at, int page, uint
 
 /* The blocks of range r from the allocation's offset on now belong to `upper`. */
 static void hand_over(struct uvm_space *s, struct uvm_alloc *a, const struct uvm_range *r, struct uvm_range *upper) {
-  size_t last = window_of(a, upper->offset + upper->info.bytes - 1);
-  for (size_t w = window_of(a, upper->offset); w <= last; w++) {
+  size_t last = uvm_window_of(a, upper->offset + upper->info.bytes - 1);
+  for (size_t w = uvm_window_of(a, upper->offset); w <= last; w++) {
     uint64_t window = (a->base / UVM_BLOCK_BYTES + w) * UVM_BLOCK_BYTES, start = a->base + upper->offset;
     int page = start > window ? (int)((start - window) / UVM_PAGE) : 0;
     for (struct uvm_block **at = &a->blocks[w]; *at; at = &(*at)->split) {

@@ -17,6 +17,7 @@
 #ifndef UVM_SPACE_H
 #define UVM_SPACE_H
 #include "base/base.h"
+#include <assert.h>
 
 #define UVM_MAX_PROCS 17                        /* the CPU and 16 GPUs */
 #define UVM_MAX_NODES 20
@@ -86,6 +87,7 @@ struct uvm_space {
   struct uvm_list_ends lists[UVM_MAX_NODES][2];
   uint64_t peak[UVM_MAX_NODES];                 /* of limited nodes: most bytes of backings and device allocations ever held */
   struct uvm_space_hooks hooks;                 /* set by the policies' host */
+  struct uvm_slab block_slab;
 };
 
 /* Copies the topology but for the names; all memory is free. */
@@ -105,10 +107,19 @@ void uvm_space_free(struct uvm_space *s, struct uvm_alloc *a);
 size_t uvm_space_split(struct uvm_space *s, struct uvm_alloc *a, uint64_t offset, uint64_t bytes, size_t *n);
 struct uvm_range *uvm_alloc_range(const struct uvm_alloc *a, uint64_t offset);
 
-/* The block holding the byte at offset (< bytes) of a managed allocation. find: NULL when not used yet. */
-struct uvm_block *uvm_block_find(const struct uvm_alloc *a, uint64_t offset);
-struct uvm_block *uvm_block_get(struct uvm_space *s, struct uvm_alloc *a, uint64_t offset);
 static inline int uvm_page_of(const struct uvm_alloc *a, uint64_t offset) { return (int)((a->base + offset) >> 12 & (UVM_BLOCK_PAGES - 1)); }
+static inline size_t uvm_window_of(const struct uvm_alloc *a, uint64_t offset) {
+  return (size_t)((a->base + offset) / UVM_BLOCK_BYTES - a->base / UVM_BLOCK_BYTES);
+}
+/* The block holding the byte at offset (< bytes) of a managed allocation. find: NULL when not used yet. */
+static inline struct uvm_block *uvm_block_find(const struct uvm_alloc *a, uint64_t offset) {
+  assert(a->kind == UVM_MANAGED && offset < a->bytes);
+  struct uvm_block *b = a->blocks[uvm_window_of(a, offset)];
+  int page = uvm_page_of(a, offset);
+  while (b && (page < b->first || page >= b->first + b->pages)) b = b->split;
+  return b;
+}
+struct uvm_block *uvm_block_get(struct uvm_space *s, struct uvm_alloc *a, uint64_t offset);
 /* Offset in the allocation of page p of the block. */
 uint64_t uvm_block_offset(const struct uvm_block *b, int p);
 static inline uvm_mask uvm_block_all(const struct uvm_block *b) { return uvm_mask_range(b->first, b->first + b->pages); }

@@ -178,11 +178,33 @@ static void test_options(void **state) {
   assert_null(uvm_opt_find(sample_opts, "nothing"));
 }
 
+/* Objects keep what is written to them, whoever comes and goes beside them, and come zeroed, used before or not. */
+static void test_slab(void **state) {
+  enum { OBJECTS = 3000, WORDS = 125 };         /* 1000 bytes each: several chunks */
+  static uint64_t *at[OBJECTS];
+  struct uvm_slab s = {.size = WORDS * sizeof(uint64_t)};
+  uint64_t seed = 5;
+  (void)state;
+  for (int round = 0; round < 20000; round++) {
+    size_t i = uvm_random(&seed) % OBJECTS;
+    if (at[i]) {
+      for (size_t w = 0; w < WORDS; w++) assert_int_equal(at[i][w], i);
+      uvm_slab_give(&s, at[i]);
+      at[i] = NULL;
+    } else {
+      at[i] = uvm_slab_take(&s);
+      for (size_t w = 0; w < WORDS; w++) assert_int_equal(at[i][w], 0), at[i][w] = i;
+    }
+  }
+  assert_in_range(s.chunks.n, 2, 3);            /* 3 MB at most are alive at once */
+  uvm_slab_release(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),     cmocka_unit_test(test_times),    cmocka_unit_test(test_limits),        cmocka_unit_test(test_texts),
       cmocka_unit_test(test_mask_runs), cmocka_unit_test(test_mask_sets), cmocka_unit_test(test_out),          cmocka_unit_test(test_out_full),
-      cmocka_unit_test(test_options),   cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_options),   cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_slab),
   };
   return UVM_RUN(tests);
 }

@@ -88,9 +88,9 @@ static void test_order(void **state) {
 
 /* A backing shared by several blocks stays if one of its pages is the incoming block's. Fake: page 0 of these blocks. */
 static void test_shared_backing(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random};
+  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru_access};
   (void)state;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     uvm_view *v = opened(all[i], NULL);
     v->block.pages = 1;
     serve(v, 1, GPU, 0);
@@ -107,9 +107,9 @@ static void test_shared_backing(void **state) {
 /* Section 5.9's trace in three frames. Every access services its block, so service order is LRU. */
 static void test_cache_vectors(void **state) {
   static const struct { const struct uvm_policy *policy; int misses; const char *victims; } rows[] = {
-      {&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}};
+      {&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru_access, 10, "2345234"}};
   (void)state;
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     uvm_view *v = opened(rows[i].policy, NULL);
     uvm_backing_id of[6] = {0}, next = 1;       /* by block; ids are never used again */
     char found[16] = "";
@@ -133,6 +133,38 @@ static void test_cache_vectors(void **state) {
     assert_string_equal(found, rows[i].victims);
     fake_close(v);
   }
+}
+
+static void hit(uvm_view *v, uvm_block_id block, const char *pages) {
+  uvm_mask m = fake_pages(pages, 0);
+  v->policy->on_access(v->state, v, &(struct uvm_run){.block = block, .proc = GPU, .access = UVM_A_READ, .count = 1, .pages = &m});
+}
+
+/* A hit is a use: of the backing that holds the page where it is resident, and of no other. */
+static void test_hits_count(void **state) {
+  (void)state;
+  uvm_view *v = opened(&uvm_policy_lru_access, NULL);
+  for (uvm_backing_id k = 1; k <= 4; k++) {
+    serve(v, k, GPU, k);
+    v->backing[k].pages_of[0] = k;
+    v->backing[k].info.first = (uint16_t)(10 * k);
+  }
+  v->resident[GPU] = fake_pages("10 20 30 40", 0);
+  assert_victims(v, 100 * MIB2, 16, "ABCD");
+  hit(v, 1, "10");
+  hit(v, 3, "[0,512)");
+  assert_victims(v, 100 * MIB2, 16, "BDAC");
+  hit(v, 2, "21");                              /* not resident there */
+  assert_victims(v, 100 * MIB2, 16, "BDAC");
+  serve(v, 2, GPU, 2);
+  assert_victims(v, 100 * MIB2, 16, "DACB");
+  die(v, 1);
+  v->backing[2].list = UVM_L_UNUSED;
+  v->backing[2].info.resident = 0;
+  assert_victims(v, 100 * MIB2, 16, "BDC");
+  hit(v, 4, "40");
+  assert_victims(v, 3 * MIB2, 16, "BCD");
+  fake_close(v);
 }
 
 /* Allocation order holds while the pool of known backings grows and drops its dead. */
@@ -198,9 +230,9 @@ static void test_random_exhausts(void **state) {
 }
 
 static void test_nobody(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random};
+  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru_access};
   (void)state;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     uvm_view *v = opened(all[i], NULL);
     uvm_backing_id out[1];
     assert_int_equal(victims(v, MIB2, INCOMING, out, 1), 0);
@@ -213,7 +245,7 @@ static void test_nobody(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_e1), cmocka_unit_test(test_order), cmocka_unit_test(test_shared_backing), cmocka_unit_test(test_cache_vectors),
-      cmocka_unit_test(test_fifo_grows), cmocka_unit_test(test_random_draws), cmocka_unit_test(test_random_exhausts),
+      cmocka_unit_test(test_hits_count), cmocka_unit_test(test_fifo_grows), cmocka_unit_test(test_random_draws), cmocka_unit_test(test_random_exhausts),
       cmocka_unit_test(test_nobody)};
   return UVM_RUN(tests);
 }

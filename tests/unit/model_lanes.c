@@ -254,19 +254,41 @@ static void bytes_and_elements_of_pages_are_exact(void **state) {
 
 /* -- the queue -- */
 
-static void equal_times_leave_in_the_order_they_came(void **state) {
+/* The first of those pending: the earliest, of equal ones the one that came first. */
+static size_t first_pending(const struct uvm__event *v, size_t n) {
+  size_t first = 0;
+  for (size_t i = 1; i < n; i++)
+    if (v[i].time < v[first].time) first = i;
+  return first;
+}
+
+/* Times near and far, as they are told: never before the event that left last. A list in order of coming says what leaves. */
+static void events_leave_by_time_then_in_the_order_they_came(void **state) {
   (void)state;
   struct uvm__queue q = {0};
-  uint64_t seed = 3;
-  for (uint32_t i = 0; i < 1000; i++) uvm__queue_push(&q, (struct uvm__event){.time = draw(&seed, 20), .b = i});
-  struct uvm__event last = {0}, e;
-  for (int i = 0; i < 1000; i++, last = e) {
-    assert_true(uvm__queue_pop(&q, &e));
-    if (i) assert_true(e.time > last.time || (e.time == last.time && e.b > last.b));
+  struct uvm__event pending[500], e;
+  uint64_t seed = 3, now = 0;
+  size_t n = 0;
+  for (uint32_t i = 0; i < 200000; i++) {
+    if (n < 500 && draw(&seed, 2)) {
+      uint64_t span = draw(&seed, 30) ? 1ull << draw(&seed, 14) : 1ull << draw(&seed, 52);
+      pending[n++] = (struct uvm__event){.time = now + draw(&seed, span), .b = i};
+      uvm__queue_push(&q, pending[n - 1]);
+    } else if (n) {
+      size_t first = first_pending(pending, n);
+      if (draw(&seed, 2)) assert_int_equal(uvm__queue_next(&q), pending[first].time);
+      assert_true(uvm__queue_pop(&q, &e));
+      assert_int_equal(e.time, pending[first].time);
+      assert_int_equal(e.b, pending[first].b);
+      now = e.time;
+      memmove(&pending[first], &pending[first + 1], (--n - first) * sizeof *pending);
+    }
+    assert_int_equal(uvm__queue_empty(&q), !n);
   }
+  while (n--) assert_true(uvm__queue_pop(&q, &e));
   assert_false(uvm__queue_pop(&q, &e));
   assert_int_equal(uvm__queue_next(&q), UVM_NEVER);
-  uvm_mem_free(q.heap.v);
+  uvm__queue_release(&q);
 }
 
 int main(void) {
@@ -276,7 +298,7 @@ int main(void) {
       cmocka_unit_test(a_wide_stream_touches_a_page_a_block_and_step),
       cmocka_unit_test(idle_lanes_are_not_started),
       cmocka_unit_test(bytes_and_elements_of_pages_are_exact),
-      cmocka_unit_test(equal_times_leave_in_the_order_they_came),
+      cmocka_unit_test(events_leave_by_time_then_in_the_order_they_came),
   };
   return UVM_RUN(tests);
 }

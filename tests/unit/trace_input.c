@@ -214,6 +214,60 @@ static void test_position(void **state) {
   free(b.v);
 }
 
+/* -- held decoded -- */
+
+static const char every_kind[] =
+    "uvmtrace 1\nprocessor cpu\nprocessor gpu0\npage 65536\nalloc a 65536 managed weights\nalloc d 4096 device d on=gpu0\nw cpu a 0 65536\n"
+    "begin s/1\nkernel gpu0 lanes=64 name=k\nr a 0 65536 split=cyclic\nnext\natomic a 0 8 by=block\ndone\nend\nprefetch cpu a 0 4096\n"
+    "advise set_read_mostly gpu0 a 0 65536\nmemcpy d 0 a 0 4096\nrecord e stream=1\nwait e stream=2\nsync\ndelay cpu 5\nfree a\n";
+
+/* Takes two records at a time and gives one back now and then. */
+static void write_all(struct uvm_trace *t, const char *path) {
+  struct uvm_error e;
+  struct uvm_trace_writer *w;
+  const struct uvm_trace_record *r;
+  assert_int_equal(uvm_trace_create(path, &w, &e), 0);
+  for (int n, turn = 0; (n = uvm_trace_take(t, 2, &r, &e)); turn++) {
+    assert_in_range(n, 1, 2);
+    int back = n == 2 && turn % 3 == 0;
+    uvm_trace_give_back(t, (size_t)back);
+    for (int i = 0; i < n - back; i++) assert_int_equal(uvm_trace_write(w, NULL, &r[i], &e), 0);
+  }
+  assert_int_equal(uvm_trace_commit(w, &e), 0);
+}
+
+static void test_held(void **state) {
+  (void)state;
+  struct uvm_error e;
+  struct uvm_trace *t;
+  struct uvm_trace_record r;
+  assert_int_equal(uvm_trace_open_memory(every_kind, sizeof every_kind - 1, &t, &e), 0);
+  for (int i = 0; i < 3; i++) assert_int_equal(uvm_trace_next(t, &r, &e), 1);   /* held from the start all the same */
+  assert_int_equal(uvm_trace_hold(t, &e), 0);
+  for (int pass = 0; pass < 2; pass++) {
+    write_all(t, in_folder("held.uvt"));
+    struct blob b = slurp(in_folder("held.uvt"));
+    assert_string_equal((char *)b.v, every_kind);
+    free(b.v);
+    assert_int_equal(uvm_trace_next(t, &r, &e), 0);
+    assert_string_equal(uvm_trace_alloc_id(t, 1), "d");
+    assert_int_equal(uvm_trace_rewind(t, &e), 0);
+  }
+  uvm_trace_close(t);
+}
+
+/* What is wrong with a trace is told as ever, and nothing is held. */
+static void test_held_not(void **state) {
+  (void)state;
+  struct uvm_error e;
+  struct uvm_trace *t;
+  static const char bad[] = "uvmtrace 1\nprocessor cpu\nfree b\n";
+  assert_int_equal(uvm_trace_open_memory(bad, sizeof bad - 1, &t, &e), 0);
+  assert_int_equal(uvm_trace_hold(t, &e), UVM_EINPUT);
+  assert_non_null(strstr(e.text, ":3: "));
+  uvm_trace_close(t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_compressed),
@@ -227,6 +281,8 @@ int main(void) {
     cmocka_unit_test(test_redirected_file),
     cmocka_unit_test(test_unreadable),
     cmocka_unit_test(test_position),
+    cmocka_unit_test(test_held),
+    cmocka_unit_test(test_held_not),
   };
   return RUN_IN_FOLDER(tests);
 }
