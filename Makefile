@@ -34,6 +34,8 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/machines.o
 LIB     := $(BUILD)/libuvmsim.a
 BIN     := $(BUILD)/uvmsim
 UNIT    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*.c tests/differential/*.c)))
+TARGETS := $(filter-out replay,$(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c))))
+CORPUS  := $(TARGETS:%=$(BUILD)/tests/fuzz/%)
 TOOLS   := $(BUILD)/tests/conformance/conformance $(BUILD)/tests/bench/bench
 objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
 
@@ -66,12 +68,15 @@ $(BIN): $(BUILD)/src/cli/main.o $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -rdynamic -o $@
 $(UNIT): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+$(CORPUS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(LIB)
+	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
 $(BUILD)/tests/conformance/conformance: $(call objects,tests/conformance) $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 $(BUILD)/tests/bench/bench: $(call objects,tests/bench) $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 
 unit: $(UNIT)
+corpus: $(CORPUS)
 
 # One command each for a fresh machine. DEPS=skip builds with what is there.
 deps:
@@ -111,14 +116,14 @@ memcheck: needs-own-build deps
 
 # Fuzzing needs clang. FUZZ_SECONDS a target; the corpus is kept in tests/fuzz/corpus.
 FUZZ_SECONDS ?= 60
-FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
-build/fuzz/%: tests/fuzz/%.c
-	@$(SUBMAKE) CC=clang VARIANT=fuzz build/fuzz/libuvmsim.a
-	$(LD_LINE)clang $(CPPFLAGS) $(CFLAGS_COMMON) -O1 -fsanitize=fuzzer,address,undefined $< build/fuzz/libuvmsim.a $(LIBS) -o $@
+FUZZERS := $(TARGETS:%=$(BUILD)/fuzz_%)
+$(FUZZERS): $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/%.o $(LIB)
+	$(LD_LINE)$(CC) $(LDFLAGS) -fsanitize=fuzzer $^ $(LIBS) -o $@
+fuzzers: $(FUZZERS)
 needs-clang:
 	@command -v clang >/dev/null || { echo "fuzzing needs clang (Debian: apt-get install clang)" >&2; exit 2; }
 fuzz: needs-own-build needs-clang deps
-	@$(SUBMAKE) $(FUZZERS)
+	@$(SUBMAKE) CC=clang VARIANT=fuzz fuzzers
 	@for f in $(FUZZERS); do n=$$(basename $$f); mkdir -p build/corpus/$$n; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 build/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
 

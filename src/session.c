@@ -4,8 +4,6 @@
 #include "engine.h"
 #include "policies.h"
 
-volatile sig_atomic_t uvm_session_stop;
-
 enum { MAX_PARTS = 16, PROGRESS_TURNS = 256, AT_ONCE = 1 << 16 };      /* AT_ONCE: records offered to the engine together */
 struct session {
   const struct uvm_session_config *config;
@@ -259,8 +257,8 @@ static int run(struct session *s) {
     if (s->config->progress && !(turns++ % PROGRESS_TURNS)) tell_progress(s);
     int rc = s->ops->next(s->engine, &ev, s->error);
     if (rc > 0) rc = dispatch(s, &ev);
+    if (uvm_stop) return s->result->interrupted = true, 0;
     if (rc < 0) return rc;
-    if (uvm_session_stop) return s->result->interrupted = true, 0;
   } while (ev.kind != UVM_N_END);
   return 0;
 }

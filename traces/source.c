@@ -12,7 +12,7 @@
 int uvm_source_open(struct uvm_source *s, const char *path, const char *name, bool again, struct uvm_error *e) {
   bool standard = !strcmp(path, "-");
   *s = (struct uvm_source){.name = name, .fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)};
-  if (s->fd < 0) return uvm_fail(e, UVM_EINPUT, "%s: %s", name, strerror(errno));
+  if (s->fd < 0) return uvm_fail(e, uvm_stop ? UVM_EENV : UVM_EINPUT, "%s: %s", name, strerror(errno));
   struct stat st;
   off_t here = lseek(s->fd, 0, SEEK_CUR);
   if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && here >= 0) {
@@ -53,7 +53,7 @@ static ssize_t read_some(struct uvm_source *s, uint8_t *buf, size_t cap) {
     if (s->pos < s->teed) n = pread(fileno(s->tee), buf, cap, (off_t)s->pos);
     else if (s->seekable) n = pread(s->fd, buf, cap, (off_t)(s->start + s->pos));
     else n = read(s->fd, buf, cap);
-  } while (n < 0 && errno == EINTR);
+  } while (n < 0 && errno == EINTR && !uvm_stop);
   return n;
 }
 

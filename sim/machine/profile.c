@@ -125,7 +125,8 @@ static const struct field fields[] = {
 #undef C
 #undef G
 #undef K
-enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4, NUMBER_MAX = 1000000000 };
+enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4 };
+enum { NUMBER_MAX = 1000000000, COUNT_MAX = 1000000 };
 static const char *const part_names[PARTS] = {"machine", "node", "processor", "link", "cpu", "gpu", "costs", "costs.traced"};
 static const uint8_t part_max[PARTS] = {1, 20, 17, UVM_MAX_LINKS, 1, 1, 1, 1};
 
@@ -287,7 +288,7 @@ static bool set_value(struct parser *p, const struct field *f, void *at, const c
   case TEXT: return snprintf(at, sizeof p->m->title, "%s", value) < (int)sizeof p->m->title;
   case DRIVER: return set_driver(p->m, value);
   case NUMBER: return uvm_parse_u64(value, NUMBER_MAX, at);
-  case COUNT: return uvm_parse_u64(value, NUMBER_MAX, at) && *(uint64_t *)at;
+  case COUNT: return uvm_parse_u64(value, COUNT_MAX, at) && *(uint64_t *)at;
   case SIZE: return set_size(value, at);
   case RATE: return uvm_parse_f64(value, at) && *(double *)at >= 1;
   case NODE_NAME: return (i = node_named(p->m, value, strlen(value))) >= 0 ? *(uvm_node *)at = (uvm_node)i, true : false;
@@ -303,7 +304,7 @@ static const char *expected(enum type t) {
                                      "the name of a machine",
                                      "NAME-VERSION as in nvidia-580",
                                      "a whole number up to 10^9",
-                                     "a whole number from 1 to 10^9",
+                                     "a whole number from 1 to 10^6",
                                      "bytes, or a number with K, M or G, or unlimited",
                                      "a number of at least 1",
                                      "the name of a [node]",

@@ -25,6 +25,9 @@ struct uvm_error { int code; char text[1024]; };
 /* Fills *e (which may be NULL) and returns code. */
 int uvm_fail(struct uvm_error *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* -- stopping: set by a signal handler. Reading ends with UVM_EENV then, and an engine with no further event. -- */
+extern _Atomic bool uvm_stop;
+
 /* -- memory: never NULL; zeroed -- */
 void *uvm_mem(size_t bytes);
 void *uvm_mem_resize(void *p, size_t old_bytes, size_t bytes);      /* the new part is zeroed */

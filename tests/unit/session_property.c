@@ -224,7 +224,7 @@ static void watch(void *ctx, const struct uvm_event *e) {
   bool from_gpu = e->src && e->src != UVM_NONE, to_gpu = e->dst && e->dst != UVM_NONE;   /* node 0 is the CPU's on these machines */
   const uint64_t told[] = {e->kind, e->t, e->dur, e->alloc, e->offset, e->bytes, e->value, e->proc, e->src, e->dst};
   for (size_t i = 0; i < sizeof told / sizeof *told; i++) w->hash = (w->hash ^ told[i]) * 0x100000001b3ull;
-  if (++w->events == TOO_MANY_EVENTS) uvm_session_stop = 1;
+  if (++w->events == TOO_MANY_EVENTS) uvm_stop = true;
   switch (e->kind) {
   case UVM_E_TRANSFER: w->in += to_gpu ? e->bytes : 0, w->out += from_gpu ? e->bytes : 0; break;
   case UVM_E_DUPLICATE: w->out -= from_gpu ? e->bytes : 0; break;       /* the copy at the source stays */
@@ -266,7 +266,7 @@ static void run(struct uvm_session_config *c, struct watch *w, uint64_t seed) {
   *w = (struct watch){.hash = 0xcbf29ce484222325ull};
   c->observers = &o, c->nobservers = 1, c->seed = seed;
   int rc = uvm_session_run(c, &r, &e);
-  uvm_session_stop = 0;
+  uvm_stop = false;
   if (rc || r.interrupted) fail_msg("seed %llu, %s: %s", (unsigned long long)seed, c->trace, rc ? e.text : "does not end");
   if (w->in - w->out != r.resident_gpu_bytes || r.peak_gpu_bytes > r.gpu_capacity)
     fail_msg("seed %llu, %s: %llu in, %llu out, %llu resident, peak %llu of %llu", (unsigned long long)seed, c->trace,
