@@ -102,8 +102,8 @@ static int choose_policy(struct session *s) {
 static int choose_driver(struct session *s) {
   const char *text = s->config->driver;
   char name[24];
-  snprintf(name, sizeof name, "%s", text ? text : s->machine->driver);
-  char *dash = text ? strrchr(name, '-') : NULL;
+  bool whole = snprintf(name, sizeof name, "%s", text ? text : s->machine->driver) < (int)sizeof name;
+  char *dash = text && whole ? strrchr(name, '-') : NULL;
   uint64_t version;
   if (dash && uvm_parse_u64(dash + 1, UINT32_MAX, &version)) {
     *dash = 0;

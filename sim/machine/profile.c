@@ -397,7 +397,8 @@ static int check_keys(struct parser *p, const struct section *s) {
 
 static int check_parts(struct parser *p) {
   for (int part = 0; part < TRACED; part++)
-    if (part != LINK && !p->count[part]) return FAIL(p, p->line, "expected a section [%s], found none", part_names[part]);
+    if (part != LINK && !p->count[part])
+      return FAIL(p, p->line ? p->line : 1, "expected a section [%s], found none", part_names[part]);
   return 0;
 }
 
