@@ -417,15 +417,22 @@ static int check_links(struct parser *p) {
     for (int b = 0; b < a; b++)
       if (!(next[a] >> b & 1) && !(next[a] & next[b]))
         return FAIL(p, p->line, "expected a link or two between [node %s] and [node %s], found none", m->nodes[a].name, m->nodes[b].name);
+  for (int i = 0; i < m->nlinks; i++)
+    if (m->links[i].a == m->links[i].b) return FAIL(p, p->line, "expected [link %s] to join two nodes, found one", m->links[i].name);
   return 0;
 }
 
 static int check_processors(struct parser *p) {
   const struct uvm_machine *m = p->m;
   if (strcmp(m->procs[0].name, "cpu")) return FAIL(p, p->line, "expected [processor cpu] first, found [processor %s]", m->procs[0].name);
-  for (int i = 0; i < m->nprocs; i++)
+  for (int i = 0; i < m->nprocs; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "gpu%d", i - 1);
+    if (i && strcmp(m->procs[i].name, name))
+      return FAIL(p, p->line, "expected [processor %s] after [processor %s], found [processor %s]", name, m->procs[i - 1].name, m->procs[i].name);
     if (!(m->procs[i].reach >> m->procs[i].home & 1))
       return FAIL(p, p->line, "expected [processor %s] to reach its home", m->procs[i].name);
+  }
   if (m->gpu.lanes_per_sm < m->gpu.warp || m->gpu.warp > 64)
     return FAIL(p, p->line, "expected a warp of at most 64 lanes and room for one, found warp = %llu", (unsigned long long)m->gpu.warp);
   return 0;
