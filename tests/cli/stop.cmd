@@ -20,4 +20,5 @@ exec 3>"$T/pipe2"
 kill -TERM $!
 exec 3>&-
 { wait $!; } 2>/dev/null; status $?
+uvmsim diff "$T/pipe2"; status $?
 ls "$T"
