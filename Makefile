@@ -3,6 +3,7 @@
 #   make            the program and the library, in build/
 #   make demo       replay the bundled recordings and compare with what the real driver did
 #   make test       the quick suite (unit, conformance, CLI, sanitizers)
+#   make soak       the long one: random traces, every fault, every fuzz target (SOAK_SECONDS=600, FUZZ_SECONDS=1200 each)
 #   make deps | conformance | bench | asan | memcheck | fuzz | lint | format | install | clean
 #   make test T=space CASE='evict*'     one test program, one case
 #
@@ -34,6 +35,8 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/machines.o
 LIB     := $(BUILD)/libuvmsim.a
 BIN     := $(BUILD)/uvmsim
 UNIT    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*.c tests/differential/*.c)))
+TARGETS := $(filter-out replay,$(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c))))
+CORPUS  := $(TARGETS:%=$(BUILD)/tests/fuzz/%)
 TOOLS   := $(BUILD)/tests/conformance/conformance $(BUILD)/tests/bench/bench
 objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
 
@@ -42,7 +45,7 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(V),,-s)
 CC_LINE = $(if $(V),,@echo "  CC    $@";)
 LD_LINE = $(if $(V),,@echo "  LINK  $@";)
 
-.PHONY: all demo test deps conformance bench asan memcheck fuzz lint format install clean unit needs-clang needs-own-build
+.PHONY: all demo test deps conformance bench asan memcheck fuzz soak fuzzers lint format install clean unit corpus needs-clang needs-own-build
 all: $(BIN)
 	@:
 
@@ -66,12 +69,15 @@ $(BIN): $(BUILD)/src/cli/main.o $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -rdynamic -o $@
 $(UNIT): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+$(CORPUS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(LIB)
+	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
 $(BUILD)/tests/conformance/conformance: $(call objects,tests/conformance) $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 $(BUILD)/tests/bench/bench: $(call objects,tests/bench) $(LIB)
 	$(LD_LINE)$(CC) $(LDFLAGS) $^ $(LIBS) $(LIBS_$(VARIANT)) -o $@
 
 unit: $(UNIT)
+corpus: $(CORPUS)
 
 # One command each for a fresh machine. DEPS=skip builds with what is there.
 deps:
@@ -90,7 +96,7 @@ test: needs-own-build deps
 else
 test: needs-own-build deps
 	@$(SUBMAKE) all $(TOOLS)
-	@$(SUBMAKE) VARIANT=asan all unit build/asan/tests/conformance/conformance
+	@$(SUBMAKE) VARIANT=asan all unit corpus build/asan/tests/conformance/conformance
 	@$(SUBMAKE) VARIANT=debug unit
 	@tests/suite.sh | tests/run.sh
 endif
@@ -110,17 +116,21 @@ memcheck: needs-own-build deps
 	@tests/suite.sh memcheck | tests/run.sh
 
 # Fuzzing needs clang. FUZZ_SECONDS a target; the corpus is kept in tests/fuzz/corpus.
-FUZZ_SECONDS ?= 60
-FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
-build/fuzz/%: tests/fuzz/%.c
-	@$(SUBMAKE) CC=clang VARIANT=fuzz build/fuzz/libuvmsim.a
-	$(LD_LINE)clang $(CPPFLAGS) $(CFLAGS_COMMON) -O1 -fsanitize=fuzzer,address,undefined $< build/fuzz/libuvmsim.a $(LIBS) -o $@
+FUZZERS := $(TARGETS:%=$(BUILD)/fuzz_%)
+$(FUZZERS): $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/%.o $(LIB)
+	$(LD_LINE)$(CC) $(LDFLAGS) -fsanitize=fuzzer $^ $(LIBS) -o $@
+fuzzers: $(FUZZERS)
 needs-clang:
 	@command -v clang >/dev/null || { echo "fuzzing needs clang (Debian: apt-get install clang)" >&2; exit 2; }
 fuzz: needs-own-build needs-clang deps
-	@$(SUBMAKE) $(FUZZERS)
-	@for f in $(FUZZERS); do n=$$(basename $$f); mkdir -p build/corpus/$$n; \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 build/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+	@$(SUBMAKE) CC=clang VARIANT=fuzz fuzzers
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tests/suite.sh fuzz | tests/run.sh
+# The random traces begin at seed SOAK_SEED; a failure names the seed.
+soak: needs-own-build needs-clang deps
+	@$(SUBMAKE) VARIANT=asan all build/asan/tests/unit/session_property
+	@$(SUBMAKE) CC=clang VARIANT=fuzz fuzzers
+	@SOAK_SEED=$(or $(SOAK_SEED),$(shell date +%s)) SOAK_SECONDS=$(or $(SOAK_SECONDS),600) FUZZ_SECONDS=$(or $(FUZZ_SECONDS),1200) \
+	  tests/suite.sh soak | tests/run.sh
 
 lint:
 	@tests/lint/includes.sh && tests/lint/size.sh && echo "lint: clean"
@@ -139,4 +149,4 @@ install: all
 clean:
 	rm -rf build $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(UNIT:=.d) $(patsubst %.o,%.d,$(call objects,tests/conformance) $(call objects,tests/bench)) $(BUILD)/src/cli/main.d
+-include $(LIB_OBJ:.o=.d) $(UNIT:=.d) $(CORPUS:=.d) $(patsubst %.o,%.d,$(call objects,tests/conformance) $(call objects,tests/bench)) $(BUILD)/src/cli/main.d

@@ -6,7 +6,6 @@
  * Pages are followed only in blocks that saw two processors within a lapse. Where the driver's code and its intention differ,
  * the default is what it ships; the quirk options switch to what was intended. */
 #include "uvmsim/policy.h"
-#include <stdlib.h>
 
 #define US 1000ull
 #define LAPSE (500 * US)
@@ -78,14 +77,13 @@ static void reset_pages(const struct state *s, struct block *b, const uvm_mask *
   for (int i = uvm_mask_next(pages, 0); b->track && i >= 0; i = uvm_mask_next(pages, i + 1)) reset_page(s, b->track, i);
 }
 
-/* False for the first sign of life or one like the last: only a change of processors within the lapse starts the tracking.
- * Without memory the block stays untracked. */
+/* False for the first sign of life or one like the last: only a change of processors within the lapse starts the tracking. */
 static bool tracked(const struct state *s, struct block *b, uvm_proc proc, uvm_ns now) {
   if (b->track) return true;
   if (!b->last_ts || b->last_proc == proc || since(now, b->last_ts) > s->lapse) return false;
-  b->track = calloc(1, sizeof *b->track);
-  for (int i = 0; b->track && i < UVM_BLOCK_PAGES; i++) b->track->page[i].dnt = b->track->page[i].pinned_at = UVM_NONE;
-  return b->track != NULL;
+  b->track = uvm_mem(sizeof *b->track);
+  for (int i = 0; i < UVM_BLOCK_PAGES; i++) b->track->page[i].dnt = b->track->page[i].pinned_at = UVM_NONE;
+  return true;
 }
 
 static void record_page(const struct state *s, struct track *t, int i, uvm_proc proc, uvm_ns now, bool revocation) {
@@ -267,7 +265,7 @@ static void adapt_lapse(struct state *s, uvm_ns gap) {
 static bool quiet_epoch(const struct state *s, struct block *b, uvm_ns now) {
   const struct track *t = b->track;
   if (!t->last_thrashing || since(now, t->last_thrashing) <= s->epoch_ns || t->pinned_events || b->resets >= s->max_resets) return false;
-  free(b->track);
+  uvm_mem_free(b->track);
   *b = (struct block){.resets = b->resets + 1};
   return true;
 }
@@ -365,7 +363,7 @@ static int init(void *state, const uvm_view *v) {
 
 static void block_fini(void *state, void *block_state) {
   (void)state;
-  free(((struct block *)block_state)->track);
+  uvm_mem_free(((struct block *)block_state)->track);
 }
 
 #define AT(field) offsetof(struct state, field)

@@ -1,7 +1,6 @@
 /* What the evictors share (victim.h). */
 #include "victim.h"
 #include <assert.h>
-#include <stdlib.h>
 
 bool uvm__may_leave(const uvm_view *v, uvm_backing_id k, uvm_block_id incoming) {
   const struct uvm_backing_info *b = uvm_backing(v, k);
@@ -15,19 +14,16 @@ bool uvm__may_leave(const uvm_view *v, uvm_backing_id k, uvm_block_id incoming) 
 }
 
 /* Room for one more: by dropping the dead when half are dead, else by growing, so that each add costs O(1) on average. */
-static bool make_room(struct uvm__pool_node *p, const uvm_view *v) {
+static void make_room(struct uvm__pool_node *p, const uvm_view *v) {
   size_t live = 0;
   for (size_t i = p->head; i < p->n; i++)
     if (uvm_backing(v, p->v[i])) p->v[live++] = p->v[i];
   p->head = 0;
   p->n = live;
-  if (live < p->cap / 2) return true;
+  if (live < p->cap / 2) return;
   size_t cap = p->cap ? 2 * p->cap : 64;
-  uvm_backing_id *ids = realloc(p->v, cap * sizeof *ids);
-  if (!ids) return live < p->cap;
-  p->v = ids;
+  p->v = uvm_mem_resize(p->v, p->cap * sizeof *p->v, cap * sizeof *p->v);
   p->cap = cap;
-  return true;
 }
 
 void uvm__pool_told(struct uvm__pool *p, const uvm_view *v, const struct uvm_told *e) {
@@ -37,11 +33,11 @@ void uvm__pool_told(struct uvm__pool *p, const uvm_view *v, const struct uvm_tol
   uvm_node node = uvm_backing(v, e->backing)->node;
   assert(node < UVM__POOL_NODES);
   struct uvm__pool_node *n = &p->node[node];
-  if (n->n == n->cap && !make_room(n, v)) return;
+  if (n->n == n->cap) make_room(n, v);
   n->v[n->n++] = e->backing;
   *known = true;
 }
 
 void uvm__pool_free(struct uvm__pool *p) {
-  for (int i = 0; i < UVM__POOL_NODES; i++) free(p->node[i].v);
+  for (int i = 0; i < UVM__POOL_NODES; i++) uvm_mem_free(p->node[i].v);
 }

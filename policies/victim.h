@@ -11,7 +11,7 @@ struct uvm__pool {
   struct uvm__pool_node { uvm_backing_id *v; size_t head, n, cap; } node[UVM__POOL_NODES];   /* dead ids stay in [head, n) until met */
 };
 /* A backing is known from the first time it is SERVICED, which is when it is allocated. The pool's owner has one bool a
- * backing (backing_size) for "known". Without memory a backing stays unknown and is never chosen. */
+ * backing (backing_size) for "known". */
 void uvm__pool_told(struct uvm__pool *p, const uvm_view *v, const struct uvm_told *e);
 void uvm__pool_free(struct uvm__pool *p);
 #endif

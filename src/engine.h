@@ -32,7 +32,7 @@ struct uvm_engine_ops {
   /* The next n records, 0: the trace ended. Takes the first, and of those behind it the accesses that it is through with at once;
    * copies what it keeps. Returns how many it took; the others are fed again when it asks. */
   int (*feed)(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n, struct uvm_error *e);
-  int (*next)(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e);        /* 1; < 0 */
+  int (*next)(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e);        /* 1; 0: uvm_stop; < 0 */
   uvm_ns (*now)(const struct uvm_engine *x);
   void (*close)(struct uvm_engine *x);
 };

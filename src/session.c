@@ -4,8 +4,6 @@
 #include "engine.h"
 #include "policies.h"
 
-volatile sig_atomic_t uvm_session_stop;
-
 enum { MAX_PARTS = 16, PROGRESS_TURNS = 256, AT_ONCE = 1 << 16 };      /* AT_ONCE: records offered to the engine together */
 struct session {
   const struct uvm_session_config *config;
@@ -104,8 +102,8 @@ static int choose_policy(struct session *s) {
 static int choose_driver(struct session *s) {
   const char *text = s->config->driver;
   char name[24];
-  snprintf(name, sizeof name, "%s", text ? text : s->machine->driver);
-  char *dash = text ? strrchr(name, '-') : NULL;
+  bool whole = snprintf(name, sizeof name, "%s", text ? text : s->machine->driver) < (int)sizeof name;
+  char *dash = text && whole ? strrchr(name, '-') : NULL;
   uint64_t version;
   if (dash && uvm_parse_u64(dash + 1, UINT32_MAX, &version)) {
     *dash = 0;
@@ -259,8 +257,8 @@ static int run(struct session *s) {
     if (s->config->progress && !(turns++ % PROGRESS_TURNS)) tell_progress(s);
     int rc = s->ops->next(s->engine, &ev, s->error);
     if (rc > 0) rc = dispatch(s, &ev);
+    if (uvm_stop) return s->result->interrupted = true, 0;
     if (rc < 0) return rc;
-    if (uvm_session_stop) return s->result->interrupted = true, 0;
   } while (ev.kind != UVM_N_END);
   return 0;
 }

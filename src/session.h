@@ -2,13 +2,10 @@
  * traces meet. */
 #ifndef UVM_SESSION_H
 #define UVM_SESSION_H
-#include <signal.h>
 #include "core/event.h"
 
 struct uvm_trace;
 struct uvm_setting { const char *owner, *key, *value; };        /* -o OWNER.KEY=VALUE */
-/* Set by a signal handler: the run ends at the next event, with interrupted set in the result. */
-extern volatile sig_atomic_t uvm_session_stop;
 struct uvm_progress {
   uint64_t done, total;                         /* bytes of the trace read; total 0: unknown */
   int64_t line;                                 /* of the latest record */
@@ -40,7 +37,7 @@ struct uvm_session_result {                     /* names live as long as the pro
   uint64_t node_capacity[UVM_MAX_NODES];
   uint64_t resident_gpu_bytes;                  /* at the end, of managed pages */
   uint8_t nprocs;
-  bool interrupted;                             /* SIGINT or SIGTERM: what was observed so far is right but partial */
+  bool interrupted;                             /* by uvm_stop: what was observed so far is right but partial */
   uint64_t accesses;                            /* elements */
   struct uvm_link_wait link_waits[25]; size_t nlink_waits;       /* who waited for whom, where anybody did */
 };

@@ -59,6 +59,7 @@ void uvm_input_close(struct uvm_input *in) {
 
 /* Adds bytes to buf, moving what is unread to its front when it is nearly full. */
 static int fill(struct uvm_input *in, struct uvm_error *e) {
+  if (uvm_stop) return uvm_fail(e, UVM_EENV, "%s: interrupted", in->name);
   if (CAP - in->n < STEP) {
     memmove(in->buf, in->buf + in->at, in->n - in->at);
     in->n -= in->at;

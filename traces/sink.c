@@ -25,19 +25,13 @@ int uvm_sink_open(const char *path, enum uvm_codec codec, struct uvm_sink **out,
     return code;
   }
   s->codec = codec;
-  bool ready = codec == UVM_GZIPPED  ? deflateInit2(&s->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK
-               : codec == UVM_ZSTDED ? (s->zstd = ZSTD_createCCtx()) != NULL
-                                     : true;
-  if (!ready) {
-    s->codec = UVM_STORED;
-    uvm_sink_abandon(s);
-    return uvm_fail(e, UVM_EENV, "%s: the compressor does not start", path);
-  }
+  if (codec == UVM_GZIPPED && deflateInit2(&s->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) uvm_mem_gone(0);
+  if (codec == UVM_ZSTDED && !(s->zstd = ZSTD_createCCtx())) uvm_mem_gone(0);
   *out = s;
   return 0;
 }
 
-/* deflate and ZSTD_compressStream2 fail only when they are misused: the contexts exist and the buffers are ours. */
+/* deflate fails only when it is misused: its state exists and the buffers are ours. zstd allocates when it begins. */
 static void gzip(struct uvm_sink *s, bool last) {
   uint8_t out[16384];
   s->z.next_in = s->buf;
@@ -57,7 +51,7 @@ static void zstd(struct uvm_sink *s, bool last) {
   do {
     ZSTD_outBuffer to = {out, sizeof out, 0};
     left = ZSTD_compressStream2(s->zstd, &to, &in, last ? ZSTD_e_end : ZSTD_e_continue);
-    if (ZSTD_isError(left)) break;
+    if (ZSTD_isError(left)) uvm_mem_gone(0);
     fwrite(out, 1, to.pos, s->out.f);
   } while (last ? left != 0 : in.pos < in.size);
 }

@@ -6,13 +6,14 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* -- source -- */
 
 int uvm_source_open(struct uvm_source *s, const char *path, const char *name, bool again, struct uvm_error *e) {
   bool standard = !strcmp(path, "-");
   *s = (struct uvm_source){.name = name, .fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)};
-  if (s->fd < 0) return uvm_fail(e, UVM_EINPUT, "%s: %s", name, strerror(errno));
+  if (s->fd < 0) return uvm_fail(e, uvm_stop ? UVM_EENV : UVM_EINPUT, "%s: %s", name, strerror(errno));
   struct stat st;
   off_t here = lseek(s->fd, 0, SEEK_CUR);
   if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && here >= 0) {
@@ -53,7 +54,7 @@ static ssize_t read_some(struct uvm_source *s, uint8_t *buf, size_t cap) {
     if (s->pos < s->teed) n = pread(fileno(s->tee), buf, cap, (off_t)s->pos);
     else if (s->seekable) n = pread(s->fd, buf, cap, (off_t)(s->start + s->pos));
     else n = read(s->fd, buf, cap);
-  } while (n < 0 && errno == EINTR);
+  } while (n < 0 && errno == EINTR && !uvm_stop);
   return n;
 }
 
@@ -100,10 +101,9 @@ int uvm_decoder_start(struct uvm_decoder *d, struct uvm_error *e) {
   else d->codec = UVM_PLAIN;
   if (d->codec == UVM_GZIP && !d->z) {
     d->z = uvm_mem(sizeof *d->z);
-    if (inflateInit2(d->z, 15 + 16) != Z_OK) return uvm_fail(e, UVM_EENV, "%s: zlib does not start", d->source.name);
+    if (inflateInit2(d->z, 15 + 16) != Z_OK) uvm_mem_gone(0);
   }
-  if (d->codec == UVM_ZSTD && !d->zstd && !(d->zstd = ZSTD_createDCtx()))
-    return uvm_fail(e, UVM_EENV, "%s: zstd does not start", d->source.name);
+  if (d->codec == UVM_ZSTD && !d->zstd && !(d->zstd = ZSTD_createDCtx())) uvm_mem_gone(0);
   if (d->codec == UVM_ZSTD) ZSTD_DCtx_reset(d->zstd, ZSTD_reset_session_only);
   return 0;
 }
@@ -124,6 +124,7 @@ static const char *gunzip(struct uvm_decoder *d, uint8_t *out, size_t cap, size_
   d->z->next_out = out;
   d->z->avail_out = (uInt)cap;
   int r = inflate(d->z, Z_NO_FLUSH);
+  if (r == Z_MEM_ERROR) uvm_mem_gone(0);
   d->at = d->n - d->z->avail_in;
   *n = cap - d->z->avail_out;
   if (r == Z_STREAM_END) d->inside = false;
@@ -136,6 +137,7 @@ static const char *unzstd(struct uvm_decoder *d, uint8_t *out, size_t cap, size_
   size_t r = ZSTD_decompressStream(d->zstd, &to, &in);
   d->at = in.pos;
   *n = to.pos;
+  if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation) uvm_mem_gone(0);
   if (ZSTD_isError(r)) return "damaged zstd data";
   d->inside = r != 0;
   return NULL;

@@ -125,7 +125,8 @@ static const struct field fields[] = {
 #undef C
 #undef G
 #undef K
-enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4, NUMBER_MAX = 1000000000 };
+enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4 };
+enum { NUMBER_MAX = 1000000000, COUNT_MAX = 1000000 };
 static const char *const part_names[PARTS] = {"machine", "node", "processor", "link", "cpu", "gpu", "costs", "costs.traced"};
 static const uint8_t part_max[PARTS] = {1, 20, 17, UVM_MAX_LINKS, 1, 1, 1, 1};
 
@@ -287,7 +288,7 @@ static bool set_value(struct parser *p, const struct field *f, void *at, const c
   case TEXT: return snprintf(at, sizeof p->m->title, "%s", value) < (int)sizeof p->m->title;
   case DRIVER: return set_driver(p->m, value);
   case NUMBER: return uvm_parse_u64(value, NUMBER_MAX, at);
-  case COUNT: return uvm_parse_u64(value, NUMBER_MAX, at) && *(uint64_t *)at;
+  case COUNT: return uvm_parse_u64(value, COUNT_MAX, at) && *(uint64_t *)at;
   case SIZE: return set_size(value, at);
   case RATE: return uvm_parse_f64(value, at) && *(double *)at >= 1;
   case NODE_NAME: return (i = node_named(p->m, value, strlen(value))) >= 0 ? *(uvm_node *)at = (uvm_node)i, true : false;
@@ -303,7 +304,7 @@ static const char *expected(enum type t) {
                                      "the name of a machine",
                                      "NAME-VERSION as in nvidia-580",
                                      "a whole number up to 10^9",
-                                     "a whole number from 1 to 10^9",
+                                     "a whole number from 1 to 10^6",
                                      "bytes, or a number with K, M or G, or unlimited",
                                      "a number of at least 1",
                                      "the name of a [node]",
@@ -396,7 +397,8 @@ static int check_keys(struct parser *p, const struct section *s) {
 
 static int check_parts(struct parser *p) {
   for (int part = 0; part < TRACED; part++)
-    if (part != LINK && !p->count[part]) return FAIL(p, p->line, "expected a section [%s], found none", part_names[part]);
+    if (part != LINK && !p->count[part])
+      return FAIL(p, p->line ? p->line : 1, "expected a section [%s], found none", part_names[part]);
   return 0;
 }
 
@@ -415,15 +417,22 @@ static int check_links(struct parser *p) {
     for (int b = 0; b < a; b++)
       if (!(next[a] >> b & 1) && !(next[a] & next[b]))
         return FAIL(p, p->line, "expected a link or two between [node %s] and [node %s], found none", m->nodes[a].name, m->nodes[b].name);
+  for (int i = 0; i < m->nlinks; i++)
+    if (m->links[i].a == m->links[i].b) return FAIL(p, p->line, "expected [link %s] to join two nodes, found one", m->links[i].name);
   return 0;
 }
 
 static int check_processors(struct parser *p) {
   const struct uvm_machine *m = p->m;
   if (strcmp(m->procs[0].name, "cpu")) return FAIL(p, p->line, "expected [processor cpu] first, found [processor %s]", m->procs[0].name);
-  for (int i = 0; i < m->nprocs; i++)
+  for (int i = 0; i < m->nprocs; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "gpu%d", i - 1);
+    if (i && strcmp(m->procs[i].name, name))
+      return FAIL(p, p->line, "expected [processor %s] after [processor %s], found [processor %s]", name, m->procs[i - 1].name, m->procs[i].name);
     if (!(m->procs[i].reach >> m->procs[i].home & 1))
       return FAIL(p, p->line, "expected [processor %s] to reach its home", m->procs[i].name);
+  }
   if (m->gpu.lanes_per_sm < m->gpu.warp || m->gpu.warp > 64)
     return FAIL(p, p->line, "expected a warp of at most 64 lanes and room for one, found warp = %llu", (unsigned long long)m->gpu.warp);
   return 0;

@@ -62,7 +62,7 @@ static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_er
   x->error = e;
   if (x->host.state == UVM__WAITING && x->host.then != UVM_TR_SYNC) uvm__host_notice(x);   /* the driver may have come to rest */
   struct uvm__event event;
-  while (x->outbox_head == x->outbox.n && !x->failed) {
+  while (x->outbox_head == x->outbox.n && !x->failed && !uvm_stop) {
     x->outbox_head = x->outbox.n = 0;
     if (!uvm__queue_pop(&x->queue, &event))
       return uvm_fail(e, UVM_EENV, "nothing is left to happen, but the trace is not through: the driver forgot an access or a call");
@@ -73,6 +73,7 @@ static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_er
     happen(x, &event);
   }
   if (x->failed) return x->failed;
+  if (x->outbox_head == x->outbox.n) return 0;
   *ev = x->outbox.v[x->outbox_head++];
   return 1;
 }

@@ -25,12 +25,14 @@ struct uvm_error { int code; char text[1024]; };
 /* Fills *e (which may be NULL) and returns code. */
 int uvm_fail(struct uvm_error *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* -- memory: never NULL; zeroed -- */
-void *uvm_mem(size_t bytes);
-void *uvm_mem_resize(void *p, size_t old_bytes, size_t bytes);      /* the new part is zeroed */
+/* -- stopping: set by a signal handler. Reading ends with UVM_EENV then, and an engine with no further event. -- */
+extern _Atomic bool uvm_stop;
+
+/* -- memory: never NULL; zeroed. uvm_mem, uvm_mem_resize and uvm_mem_free are in policy.h -- */
 char *uvm_copy_string(const char *s);
 char *uvm_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void uvm_mem_free(void *p);
+/* How the above end; also for libraries that allocate themselves and tell that they could not. bytes 0: unknown. */
+_Noreturn void uvm_mem_gone(size_t bytes);
 /* Tests: the n-th allocation from now on (1: the next) fails; 0: none. Also set by the environment's UVMSIM_FAIL_ALLOC. */
 void uvm_mem_fail_at(uint64_t n);
 

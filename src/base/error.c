@@ -1,5 +1,7 @@
 #include "base/base.h"
 
+_Atomic bool uvm_stop;
+
 int uvm_fail(struct uvm_error *e, int code, const char *fmt, ...) {
   if (!e) return code;
   e->code = code;

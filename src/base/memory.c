@@ -16,21 +16,22 @@ static bool injected(void) {
 
 void uvm_mem_fail_at(uint64_t n) { fail_read = true, fail_at = n; }
 
-static _Noreturn void out_of_memory(size_t bytes) {
+_Noreturn void uvm_mem_gone(size_t bytes) {
   uvm_out_remove_all();
-  fprintf(stderr, "uvmsim: out of memory: no room for another %zu bytes\n", bytes);
+  if (bytes) fprintf(stderr, "uvmsim: out of memory: no room for another %zu bytes\n", bytes);
+  else fprintf(stderr, "uvmsim: out of memory\n");
   _exit(-UVM_EENV);
 }
 
 void *uvm_mem(size_t bytes) {
   void *p = injected() ? NULL : calloc(1, bytes ? bytes : 1);
-  if (!p) out_of_memory(bytes);
+  if (!p) uvm_mem_gone(bytes);
   return p;
 }
 
 void *uvm_mem_resize(void *p, size_t old_bytes, size_t bytes) {
   void *q = injected() ? NULL : realloc(p, bytes ? bytes : 1);
-  if (!q) out_of_memory(bytes);
+  if (!q) uvm_mem_gone(bytes);
   if (bytes > old_bytes) memset((char *)q + old_bytes, 0, bytes - old_bytes);
   return q;
 }

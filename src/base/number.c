@@ -49,8 +49,10 @@ bool uvm_parse_ns(const char *s, uint64_t *out) {
   return false;
 }
 
+/* strtod takes blanks in front, hexadecimals and names of infinities, too. */
 bool uvm_parse_f64(const char *s, double *out) {
   char *end;
+  if (s[strspn(s, "+-.0123456789eE")]) return false;
   errno = 0;
   double v = strtod(s, &end);
   if (end == s || *end || errno || !isfinite(v)) return false;

@@ -40,11 +40,11 @@ static int open_aside(struct uvm_out *o, const char *path, struct uvm_error *e) 
   mode_t mask = umask(0);
   umask(mask);
   fchmod(fd, 0666 & ~mask);
-  if (!remember(o->aside) || !(o->f = fdopen(fd, "wb"))) {
-    close(fd), unlink(o->aside);
-    return uvm_fail(e, UVM_EENV, "%s: cannot be written: too many files are open for writing", path);
-  }
-  return 0;
+  bool known = remember(o->aside);
+  if (known && (o->f = fdopen(fd, "wb"))) return 0;
+  const char *why = known ? strerror(errno) : "too many files are open for writing";
+  close(fd), unlink(o->aside);
+  return uvm_fail(e, UVM_EENV, "%s: cannot be written: %s", path, why);
 }
 
 int uvm_out_open(struct uvm_out *o, const char *path, struct uvm_error *e) {

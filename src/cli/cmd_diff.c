@@ -1,4 +1,5 @@
 /* diff: the first decision in which two runs, or a run and a recording, part. */
+#include <sys/stat.h>
 #include "cli/simulate.h"
 #include "report/diff.h"
 
@@ -47,11 +48,17 @@ static int report(const struct uvm_options *o, const struct uvm_diff *d, struct 
   return d->first < 0 ? 0 : UVM_ENO;
 }
 
+/* What can be read once only: standard input, a named pipe. */
+static bool runs_dry(const char *name) {
+  struct stat st;
+  return !strcmp(name, "-") || (stat(name, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
 int uvm_cmd_diff(const struct uvm_options *o, struct uvm_error *e) {
   if (o->noperands == 2 && o->observed)
     return uvm_fail(e, UVM_EUSAGE, "diff: --observed is the second side already; found '%s' too", o->operand[1]);
-  if (!o->observed && o->noperands == 1 && !strcmp(o->operand[0], "-"))
-    return uvm_fail(e, UVM_EUSAGE, "diff: a trace on standard input cannot be run twice; give a file");
+  if (!o->observed && o->noperands == 1 && runs_dry(o->operand[0]))
+    return uvm_fail(e, UVM_EUSAGE, "diff: a trace on standard input or in a pipe cannot be run twice; give a file");
   struct uvm_rows rows[2];
   const char *names[2];
   uvm_ns took[2] = {UVM_NEVER, UVM_NEVER};

@@ -45,6 +45,7 @@ static bool to_stdout(const char *path) { return path && !strcmp(path, "-"); }
 
 static int report(const struct uvm_options *o, const struct uvm_summary *s, struct listeners *l, struct uvm_error *e) {
   int rc = write_timeline(l, o, s->run, e);
+  if (s->run->interrupted) uvm_rows_interrupted(&l->rows, s->run->sim_ns);
   if (!rc && o->events) rc = uvm_rows_write(&l->rows, o->events, e);
   if (!rc && o->json) rc = uvm_json_report(s, o->json, e);
   bool taken = to_stdout(o->json) || to_stdout(o->events) || to_stdout(o->timeline);

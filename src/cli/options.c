@@ -147,7 +147,7 @@ static int set(struct uvm_options *all, const struct uvm_option *o, int side, co
     *(const char **)field = value;
     return 0;
   case UVM_O_SIZE:
-    if (!uvm_parse_size(value, field) || !*(uint64_t *)field) return bad_value(e, o, "a size above 0, as 512M or 16G", value);
+    if (!uvm_parse_size(value, field) || !*(uint64_t *)field) return bad_value(e, o, "a size from 1 to 2^63-1, as 512M or 16G", value);
     return 0;
   case UVM_O_FACTOR: {
     double f;
@@ -157,7 +157,7 @@ static int set(struct uvm_options *all, const struct uvm_option *o, int side, co
     return 0;
   }
   case UVM_O_NUMBER:
-    if (!uvm_parse_u64(value, INT64_MAX, field)) return bad_value(e, o, "a whole number", value);
+    if (!uvm_parse_u64(value, INT64_MAX, field)) return bad_value(e, o, "a whole number up to 2^63-1", value);
     return 0;
   case UVM_O_SETTING: return add_setting(&all->side[side], o, value, e);
   }
@@ -247,7 +247,7 @@ static int check_files(const struct uvm_options *o, struct uvm_error *e) {
   for (size_t i = 0; i < INS; i++) {
     standard += in[i] && !strcmp(in[i], "-");
     for (size_t k = 0; k < OUTS; k++)
-      if (out[k] != o->output && in[i] && strcmp(in[i], "-") && same_file(in[i], out[k]))
+      if (in[i] && strcmp(in[i], "-") && same_file(in[i], out[k]))
         return uvm_fail(e, UVM_EUSAGE, "%s: expected a file that is not read, found '%s'", names[k], out[k]);
   }
   return standard > 1 ? uvm_fail(e, UVM_EUSAGE, "%s: standard input can be read only once, found '-' twice", o->command->name) : 0;
@@ -275,6 +275,8 @@ static int parse_words(struct words *w, struct uvm_options *o, struct uvm_error 
     } else if (o->noperands == o->command->max) {
       rc = uvm_fail(e, UVM_EUSAGE, "%s: '%s' is one argument too many; expected %s", o->command->name, word,
                     *o->command->operands ? o->command->operands : "none");
+    } else if (!*word) {
+      rc = uvm_fail(e, UVM_EUSAGE, "%s: expected %s, found ''", o->command->name, o->command->operands);
     } else {
       o->operand[o->noperands++] = word;
     }

@@ -34,8 +34,8 @@ int uvm_cli_simulate(const struct uvm_options *o, int side, const struct uvm_obs
 /* -- signals -- */
 
 static void stop(int signal_number) {
-  if (running && !uvm_session_stop && signal_number != SIGPIPE) {
-    uvm_session_stop = 1;
+  if (running && !uvm_stop && signal_number != SIGPIPE) {
+    uvm_stop = true;
     return;
   }
   uvm_out_remove_all();

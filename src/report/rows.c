@@ -5,7 +5,8 @@
 
 const char *const uvm_row_names[UVM_ROW_KINDS] = {
     "h2d",      "d2h",       "d2d",      "gpu_fault", "cpu_fault", "thrash", "throttle", "remote_map", "section",  "h2h",    "fault",
-    "populate", "duplicate", "collapse", "map",       "unmap",     "revoke", "evict",    "unpin",      "prefetch", "advise", "kernel"};
+    "populate", "duplicate", "collapse", "map",       "unmap",     "revoke", "evict",    "unpin",      "prefetch", "advise", "kernel",
+    "interrupted"};
 
 void uvm_rows_init(struct uvm_rows *r, const struct uvm_places *places) {
   *r = (struct uvm_rows){0};
@@ -136,6 +137,8 @@ void uvm_rows_event(void *rows, const struct uvm_event *e) {
   case UVM_E_WAIT: break;
   }
 }
+
+void uvm_rows_interrupted(struct uvm_rows *r, uvm_ns t) { add(r, UVM_ROW_INTERRUPTED, &(struct uvm_event){.t = t}); }
 
 static int by_time(const void *a, const void *b) {
   const struct uvm_row *x = a, *y = b;

@@ -35,6 +35,7 @@ enum uvm_row_kind {
   UVM_ROW_PREFETCH,
   UVM_ROW_ADVISE,
   UVM_ROW_KERNEL,
+  UVM_ROW_INTERRUPTED, /* the run was stopped here: the rows are a part of it */
   UVM_ROW_KINDS,
 };
 extern const char *const uvm_row_names[UVM_ROW_KINDS];
@@ -55,6 +56,8 @@ struct uvm_rows {
 void uvm_rows_init(struct uvm_rows *r, const struct uvm_places *places); /* places NULL: only for reading files */
 void uvm_rows_free(struct uvm_rows *r);
 void uvm_rows_event(void *rows, const struct uvm_event *e); /* the observer's function */
+/* Marks rows of a run that was stopped at time t. */
+void uvm_rows_interrupted(struct uvm_rows *r, uvm_ns t);
 /* By t, ties in service order. */
 void uvm_rows_sort(struct uvm_rows *r);
 int uvm_rows_write(struct uvm_rows *r, const char *path, struct uvm_error *e);

@@ -1,8 +1,8 @@
 #include "report/spread.h"
-#include <errno.h>
 #include <stdlib.h>
+#include "input.h"
 
-enum { COLUMNS = 8, LINE = 4096 };
+enum { COLUMNS = 8 };
 static const char header[] = "workload,section,part,iterations,runs,min,median,max";
 
 /* Cuts the line at its commas; how many fields it had, at most COLUMNS + 1. */
@@ -18,22 +18,23 @@ static int split(char *line, char *fields[COLUMNS]) {
   return n;
 }
 
-static int parse(struct uvm_spreads *s, char *line, const char *where, const char *workload, struct uvm_error *e) {
+static int parse(struct uvm_spreads *s, const struct uvm_input *in, char *line, const char *workload, struct uvm_error *e) {
   char *f[COLUMNS];
+  int64_t number = uvm_input_lineno(in);
   int n = split(line, f);
   if (n != COLUMNS)
-    return uvm_fail(e, UVM_EINPUT, "%s: expected %d fields (%s), found %s%d", where, COLUMNS, header, n > COLUMNS ? "at least " : "", n);
+    return uvm_input_fail(in, number, e, "expected %d fields (%s), found %s%d", COLUMNS, header, n > COLUMNS ? "at least " : "", n);
   struct uvm_spread row = {0};
   uint64_t runs;
   if (!uvm_parse_u64(f[3], INT64_MAX, &row.iterations) || !row.iterations || !uvm_parse_u64(f[4], INT64_MAX, &runs))
-    return uvm_fail(e, UVM_EINPUT, "%s: expected whole numbers of iterations (above 0) and runs, found '%s' and '%s'", where, f[3], f[4]);
+    return uvm_input_fail(in, number, e, "expected whole numbers of iterations (above 0) and runs, found '%.60s' and '%.60s'", f[3], f[4]);
   if (!uvm_parse_f64(f[5], &row.min) || !uvm_parse_f64(f[6], &row.median) || !uvm_parse_f64(f[7], &row.max) ||
-      !(0 <= row.min && row.min <= row.max))
-    return uvm_fail(e, UVM_EINPUT, "%s: expected times min <= max in seconds, found '%s', '%s', '%s'", where, f[5], f[6], f[7]);
+      !(0 <= row.min && row.min <= row.median && row.median <= row.max))
+    return uvm_input_fail(in, number, e, "expected times min <= median <= max in seconds, found '%.60s', '%.60s', '%.60s'", f[5], f[6], f[7]);
   if (strcmp(f[2], "all") && strcmp(f[2], "first") && strcmp(f[2], "rest"))
-    return uvm_fail(e, UVM_EINPUT, "%s: expected part all, first or rest, found '%s'", where, f[2]);
+    return uvm_input_fail(in, number, e, "expected part all, first or rest, found '%.60s'", f[2]);
   if (strlen(f[1]) >= sizeof row.section)
-    return uvm_fail(e, UVM_EINPUT, "%s: expected a section name below %zu bytes", where, sizeof row.section);
+    return uvm_input_fail(in, number, e, "expected a section name below %zu bytes", sizeof row.section);
   if (strcmp(f[0], workload)) return 0;
   snprintf(row.section, sizeof row.section, "%s", f[1]);
   snprintf(row.part, sizeof row.part, "%s", f[2]);
@@ -41,27 +42,24 @@ static int parse(struct uvm_spreads *s, char *line, const char *where, const cha
   return 0;
 }
 
-static int read_lines(struct uvm_spreads *s, FILE *f, const char *path, const char *workload, struct uvm_error *e) {
-  char line[LINE], where[LINE];
-  for (long number = 1; fgets(line, sizeof line, f); number++) {
-    size_t n = strlen(line);
-    snprintf(where, sizeof where, "%s:%ld", path, number);
-    if (n == sizeof line - 1 && line[n - 1] != '\n') return uvm_fail(e, UVM_EINPUT, "%s: expected a line below %d bytes", where, LINE);
-    line[strcspn(line, "\r\n")] = 0;
-    if (number == 1 && strcmp(line, header))
-      return uvm_fail(e, UVM_EINPUT, "%s: expected the header %s, found '%.60s'", where, header, line);
-    int rc = number > 1 && *line ? parse(s, line, where, workload, e) : 0;
-    if (rc) return rc;
-  }
-  if (ferror(f)) return uvm_fail(e, UVM_EENV, "%s: cannot be read: %s", path, strerror(errno));
-  return s->v.n ? 0 : uvm_fail(e, UVM_EUSAGE, "%s: has no workload '%s'; name one with --workload", path, workload);
+static int read_lines(struct uvm_spreads *s, struct uvm_input *in, const char *workload, struct uvm_error *e) {
+  char *line;
+  int code = uvm_input_line(in, &line, e);
+  if (code < 0) return code;
+  if (!code || strcmp(line, header))
+    return uvm_input_fail(in, 1, e, "expected the header %s, found '%.60s'", header, code ? line : "");
+  while ((code = uvm_input_line(in, &line, e)) > 0)
+    if (*line && (code = parse(s, in, line, workload, e))) return code;
+  if (code || s->v.n) return code;
+  return uvm_fail(e, UVM_EUSAGE, "%s: has no workload '%s'; name one with --workload", uvm_input_path(in), workload);
 }
 
 int uvm_spreads_read(struct uvm_spreads *s, const char *path, const char *workload, struct uvm_error *e) {
-  FILE *f = fopen(path, "r");
-  if (!f) return uvm_fail(e, errno == ENOENT ? UVM_EINPUT : UVM_EENV, "%s: cannot be read: %s", path, strerror(errno));
-  int rc = read_lines(s, f, path, workload, e);
-  fclose(f);
+  struct uvm_input *in;
+  int rc = uvm_input_open(path, false, &in, e);
+  if (rc) return rc;
+  rc = read_lines(s, in, workload, e);
+  uvm_input_close(in);
   return rc;
 }
 

@@ -15,6 +15,7 @@ cp traces/samples/pingpong.uvt "$T/t.uvt"
 ln -s t.uvt "$T/link.uvt"
 uvmsim replay "$T/t.uvt" --json "$T/link.uvt"; status $?
 uvmsim replay "$T/t.uvt" --events "$T/t.uvt"; status $?
+uvmsim trace convert "$T/t.uvt" --output "$T/link.uvt"; status $?
 uvmsim replay "$T/t.uvt" --json - --events -; status $?
 uvmsim trace convert "$T/t.uvt" --output - --json -; status $?
 uvmsim validate - --observed - <"$T/t.uvt"; status $?

@@ -41,6 +41,8 @@ static void test_limits(void **state) {
   assert_false(uvm_parse_f64("nan", &f));
   assert_false(uvm_parse_f64("1e999", &f));
   assert_false(uvm_parse_f64("1x", &f));
+  assert_false(uvm_parse_f64(" 1", &f));
+  assert_false(uvm_parse_f64("0x1p3", &f));
 }
 
 static void test_texts(void **state) {

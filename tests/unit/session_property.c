@@ -1,7 +1,8 @@
 /* Random traces through the whole program: every kind of record, memory sizes, drivers, policies and options. Whatever the trace,
  * a valid one runs to its end (the checks of a debug build on), what came to the GPUs less what left them is what is there, their
- * memory is never exceeded, and the same run twice tells the same. `session_property FIRST COUNT` runs seeds from FIRST on; a trace
- * that fails is left behind and named. */
+ * memory is never exceeded, and the same run twice tells the same. `session_property FIRST COUNT` runs seeds from FIRST on, `session_property
+ * FIRST 600s` for so long; a trace that fails is left behind and named. */
+#include <time.h>
 #include <unistd.h>
 #include "session.h"
 #include "tests/unit/unit.h"
@@ -9,7 +10,7 @@
 enum { SEEDS = 100, ALLOCS = 8, EVENTS = 4, RECORDS = 40, TOO_MANY_EVENTS = 4000000 };
 enum { MIB = 1 << 20, DEVICE_ROOM = 8 * MIB };                   /* of each GPU, for device memory; what a trace needs of it */
 
-static uint64_t first_seed, seeds = SEEDS, dice;
+static uint64_t first_seed, seeds = SEEDS, dice, limit = UVM_NEVER;   /* limit: ns for them all */
 static uint64_t roll(uint64_t n) { return uvm_random(&dice) % n; }
 static uint64_t between(uint64_t a, uint64_t b) { return a + roll(b - a + 1); }
 static const char *pick(const char *const *words) {
@@ -224,7 +225,7 @@ static void watch(void *ctx, const struct uvm_event *e) {
   bool from_gpu = e->src && e->src != UVM_NONE, to_gpu = e->dst && e->dst != UVM_NONE;   /* node 0 is the CPU's on these machines */
   const uint64_t told[] = {e->kind, e->t, e->dur, e->alloc, e->offset, e->bytes, e->value, e->proc, e->src, e->dst};
   for (size_t i = 0; i < sizeof told / sizeof *told; i++) w->hash = (w->hash ^ told[i]) * 0x100000001b3ull;
-  if (++w->events == TOO_MANY_EVENTS) uvm_session_stop = 1;
+  if (++w->events == TOO_MANY_EVENTS) uvm_stop = true;
   switch (e->kind) {
   case UVM_E_TRANSFER: w->in += to_gpu ? e->bytes : 0, w->out += from_gpu ? e->bytes : 0; break;
   case UVM_E_DUPLICATE: w->out -= from_gpu ? e->bytes : 0; break;       /* the copy at the source stays */
@@ -266,7 +267,7 @@ static void run(struct uvm_session_config *c, struct watch *w, uint64_t seed) {
   *w = (struct watch){.hash = 0xcbf29ce484222325ull};
   c->observers = &o, c->nobservers = 1, c->seed = seed;
   int rc = uvm_session_run(c, &r, &e);
-  uvm_session_stop = 0;
+  uvm_stop = false;
   if (rc || r.interrupted) fail_msg("seed %llu, %s: %s", (unsigned long long)seed, c->trace, rc ? e.text : "does not end");
   if (w->in - w->out != r.resident_gpu_bytes || r.peak_gpu_bytes > r.gpu_capacity)
     fail_msg("seed %llu, %s: %llu in, %llu out, %llu resident, peak %llu of %llu", (unsigned long long)seed, c->trace,
@@ -298,14 +299,21 @@ static void run_seed(uint64_t seed) {
   unlink(path);
 }
 
+static uint64_t now(void) {
+  struct timespec x;
+  clock_gettime(CLOCK_MONOTONIC, &x);
+  return (uint64_t)x.tv_sec * 1000000000 + (uint64_t)x.tv_nsec;
+}
+
 static void test_random_traces(void **state) {
   (void)state;
-  for (uint64_t i = 0; i < seeds; i++) run_seed(first_seed + i);
+  uint64_t end = limit == UVM_NEVER ? limit : now() + limit;
+  for (uint64_t i = 0; i < seeds && now() < end; i++) run_seed(first_seed + i);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
-  if (argc > 2) seeds = strtoull(argv[2], NULL, 10);
+  if (argc > 2 && !uvm_parse_u64(argv[2], UVM_NEVER, &seeds) && uvm_parse_ns(argv[2], &limit)) seeds = UVM_NEVER;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_traces)};
   return UVM_RUN(tests);
 }

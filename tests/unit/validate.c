@@ -161,13 +161,16 @@ static void test_bad_files(void **state) {
     const char *text;
     int code;
     const char *says;
-  } cases[] = {{"", UVM_EUSAGE, "no workload"},
+  } cases[] = {{"", UVM_EINPUT, ":1: expected the header"},
                {"a,b\n", UVM_EINPUT, ":1: expected the header"},
                {HEADER "w,a,all,1,11,1,1\n", UVM_EINPUT, ":2: expected 8 fields"},
                {HEADER "w,a,all,1,11,1,1,1,1\n", UVM_EINPUT, ":2: expected 8 fields"},
                {HEADER "w,a,half,1,11,1,1,1\n", UVM_EINPUT, ":2: expected part"},
                {HEADER "w,a,all,0,11,1,1,1\n", UVM_EINPUT, ":2: expected whole numbers"},
                {HEADER "w,a,all,1,11,2,1,1\n", UVM_EINPUT, ":2: expected times"},
+               {HEADER "w,a,all,1,11,1,3,2\n", UVM_EINPUT, ":2: expected times"},
+               {HEADER "w,a,all,1,11, 1,1,0x2\n", UVM_EINPUT, ":2: expected times"},
+               {HEADER "v,a,all,1,11,1,1,1\n\xff\n", UVM_EINPUT, ":3: expected UTF-8"},
                {HEADER "v,a,all,1,11,1,1,1\n", UVM_EUSAGE, "no workload"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char path[64];

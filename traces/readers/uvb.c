@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 struct where { uint64_t offset, events; };
 struct state {
@@ -86,7 +87,9 @@ static int read_block(struct state *s, uint32_t *tag, struct uvm_error *e) {
   code = take(s, s->stored, stored, e);
   if (code) return code;
   if (uvb_get32(h + 16) != crc32(crc32(0, h, 16), s->stored, stored)) return damaged(s, e, "an intact block", "a wrong checksum");
-  if (ZSTD_decompress(s->raw, UVB_CAP, s->stored, stored) != raw) return damaged(s, e, "a block of zstd data", "other bytes");
+  size_t n = ZSTD_decompress(s->raw, UVB_CAP, s->stored, stored);
+  if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation) uvm_mem_gone(0);
+  if (n != raw) return damaged(s, e, "a block of zstd data", "other bytes");
   s->at = 0;
   s->n = raw;
   return 0;

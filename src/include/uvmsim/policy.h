@@ -119,6 +119,11 @@ void *uvm_backing_state(const uvm_view *v, uvm_backing_id k);   /* the calling p
 uvm_ns uvm_next_use(const uvm_view *v, uvm_block_id b, int page, uvm_proc p);   /* FUTURE; UINT64_MAX: never; page -1: any */
 size_t uvm_uses(const uvm_view *v, uvm_range_id r, const struct uvm_use **out); /* FUTURE: uses of an allocation, in time order */
 
+/* Memory that a policy keeps besides: zeroed, never NULL (without memory the program says so and ends). */
+void *uvm_mem(size_t bytes);
+void *uvm_mem_resize(void *p, size_t old_bytes, size_t bytes);   /* the new part is zeroed */
+void uvm_mem_free(void *p);
+
 struct uvm_opt { const char *name; uint8_t type; size_t offset; double min, max, def; const char *help; };  /* offset in the state; ends with a NULL name */
 
 struct uvm_policy {
