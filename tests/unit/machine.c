@@ -138,7 +138,7 @@ static const struct bad bads[] = {
     {"up = 55.3e9", "up = fast", "up: expected a number"},
     {"up = 55.3e9", "up = inf", "up: expected a number"},
     {"a = dram", "a = hbm0", "a link or two between [node hbm0] and [node dram]"},
-    {"[link pcie0]", "[link self]\na = dram\nb = dram\nlatency_ns = 0\nup = 1\ndown = 1\nload = 1\nstore = 1\n[link pcie0]",
+    {"[link pcie0]", "[link self]\na = dram\nb = dram\nlatency_ns = 0\nengines = 1\nup = 1\ndown = 1\nload = 1\nstore = 1\n[link pcie0]",
      "[link self] to join two nodes"},
     {"[processor cpu]", "[processor host]", "[processor cpu] first"},
     {"[processor gpu0]", "[processor gpu1]", "expected [processor gpu0] after [processor cpu]"},
