@@ -26,6 +26,7 @@ static struct {
   FILE *f;
   unsigned gpus, sections, device;              /* device: live allocations of that kind */
   const char *host;                             /* the CPU's node */
+  bool begun;                                   /* past the first allocations */
   bool packed;                                  /* allocations lie close together, in one block even */
   uint64_t base;                                /* for the next of them */
   bool recorded[EVENTS];
@@ -49,7 +50,7 @@ static void allocate(int i) {
   static const char *const names[] = {"managed", "device", "pinned", "host"};
   struct memory *m = &t.mem[i];
   *m = (struct memory){true, (enum uvm_kind)(roll(3) ? 0 : roll(4)), (unsigned)gpu(), size()};
-  if (m->kind == UVM_DEVICE && t.device == 2) m->kind = UVM_MANAGED;
+  if (m->kind == UVM_DEVICE && (t.device == 2 || t.begun)) m->kind = UVM_MANAGED; /* it does not push managed pages out */
   t.device += m->kind == UVM_DEVICE;
   fprintf(t.f, "alloc m%d %llu %s m", i, (unsigned long long)m->bytes, names[m->kind]);
   if (m->kind == UVM_DEVICE) fprintf(t.f, " on=gpu%u", m->gpu);
@@ -212,6 +213,7 @@ static void write_trace(FILE *f, const char *machine, unsigned gpus) {
   fputs(roll(4) ? "processor cpu\nprocessor gpu0\n" : "page 65536\nprocessor cpu\nprocessor gpu0\n", f);
   if (gpus == 2) fputs("processor gpu1\n", f);
   for (int i = 0; i < 3; i++) allocate(i);
+  t.begun = true;
   for (uint64_t n = between(5, RECORDS); n; n--) record();
   while (t.sections--) fputs("end\n", f);
 }
