@@ -11,7 +11,8 @@ static void check_transfers(struct uvm_machine *m) {
   for (uvm_node a = 0; a < m->nnodes; a++)
     for (uvm_node b = 0; b < m->nnodes; b++) {
       if (a == b) continue;
-      struct uvm_reservation r = uvm_machine_reserve(m, a, b, 1000, 4096, 10);
+      const struct uvm_transfer t = {a, b, UVM_L_MIGRATION, 4096, 10};
+      struct uvm_reservation r = uvm_machine_reserve(m, &t, 1000);
       MUST(r.begin >= 1000 && r.end >= r.begin + 10);
     }
 }

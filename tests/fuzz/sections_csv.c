@@ -16,7 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     MUST(x->iterations && 0 <= x->min && x->min <= x->median && x->median <= x->max && isfinite(x->max));
   }
   uvm_rows_init(&none, NULL);
-  uvm_spreads_predict(&s, &none);
+  struct uvm_causes causes = {0};
+  uvm_causes_settle(&causes);
+  uvm_spreads_predict(&s, &none, &causes);
+  uvm_causes_free(&causes);
   uvm_spreads_free(&s);
   fuzz_close(&f);
   return 0;
