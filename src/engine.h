@@ -10,14 +10,14 @@ enum uvm_capability { UVM_CAN_ACCESS = 1, UVM_CAN_COUNTERS = 2 };   /* what poli
 enum uvm_engine_event_kind {
   UVM_N_FEED,          /* the host thread wants the next trace record */
   UVM_N_END,           /* the trace ended and everything is done */
-  UVM_N_CPU_FAULT, UVM_N_INTERRUPT, UVM_N_COUNTERS, UVM_N_PREFETCH, UVM_N_ADVISE, UVM_N_COPY, UVM_N_FREEING, UVM_N_WAKE,
+  UVM_N_CPU_FAULT, UVM_N_INTERRUPT, UVM_N_COUNTERS, UVM_N_PREFETCH, UVM_N_ADVISE, UVM_N_COPY, UVM_N_ROOM, UVM_N_FREEING, UVM_N_WAKE,
 };
 struct uvm_engine_event {
   uint8_t kind;
   uvm_ns now;
   uvm_proc proc;                                /* INTERRUPT, COUNTERS */
   struct uvm_cpu_fault fault;
-  struct uvm_call call;                         /* PREFETCH, ADVISE, COPY */
+  struct uvm_call call;                         /* PREFETCH, ADVISE, COPY, ROOM: device memory is to be allocated */
   bool write;                                   /* COPY: the destination's side */
   struct uvm_alloc *alloc;                      /* FREEING: free it after the driver is told */
   struct uvm_driver_task *task;                 /* WAKE */

@@ -236,6 +236,7 @@ static int dispatch(struct session *s, const struct uvm_engine_event *ev) {
   case UVM_N_COUNTERS: c->driver->counters(c, ev->proc, ev->now); break;
   case UVM_N_PREFETCH: c->driver->prefetch(c, &ev->call, ev->now); break;
   case UVM_N_ADVISE: c->driver->advise(c, &ev->call, ev->now); break;
+  case UVM_N_ROOM: c->driver->make_room(c, &ev->call, ev->now); break;
   case UVM_N_COPY: c->driver->copy(c, &ev->call, ev->write, ev->now); break;
   case UVM_N_FREEING: free_alloc(s, ev->alloc, ev->now); break;
   case UVM_N_WAKE: c->driver->wake(c, ev->task, ev->now); break;

@@ -103,6 +103,7 @@ static int open_model(const struct uvm_engine_config *c, struct uvm_engine **out
 
 static void close_model(struct uvm_engine *x) {
   uvm__streams_close(x);
+  uvm__host_forget(x);
   for (uvm_proc p = 0; p < x->machine->nprocs; p++) uvm__device_destroy(x->devices[p]);
   for (size_t i = 0; i < x->host.sections.n; i++) uvm_mem_free(x->host.sections.v[i].name);
   uvm_mem_free(x->host.sections.v);

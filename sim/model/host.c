@@ -33,11 +33,6 @@ void uvm__host_notice(struct uvm_engine *x) {
   uvm__at(x, x->now + (h->then == UVM_TR_SYNC ? x->machine->costs.sync_ns : 0), UVM__HOST, 0, 0);
 }
 
-void uvm__host_complete(struct uvm_engine *x) {
-  assert(x->host.state == UVM__CALLING);
-  hungry_at(x, x->now);
-}
-
 static void name_gpu(struct uvm_engine *x, uvm_proc p) {
   if (p) x->host.last_gpu = p;
 }
@@ -54,9 +49,27 @@ static struct uvm_alloc *alloc_of(const struct uvm_engine *x, uint32_t number) {
 
 /* -- memory -- */
 
-static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) {
+static uvm_node home_of(const struct uvm_engine *x, const struct uvm_trace_record *r) {
+  return x->machine->procs[r->kind == UVM_TRK_DEVICE ? r->has_on ? r->on : 1 : 0].home;
+}
+
+/* Managed pages have to leave first. The record is kept until they have. */
+static bool needs_room(struct uvm_engine *x, const struct uvm_trace_record *r) {
+  uint64_t bytes = (r->bytes + UVM_PAGE - 1) / UVM_PAGE * UVM_PAGE;
+  if (r->kind != UVM_TRK_DEVICE || !x->core->driver->make_room || bytes <= x->core->space->nodes[home_of(x, r)].free) return false;
+  struct uvm_trace_record *kept = x->host.allocating = uvm_mem(sizeof *kept);
+  *kept = *r;
+  kept->id = uvm_format("%s", r->id);
+  kept->label = uvm_format("%s", r->label ? r->label : r->id);
+  struct uvm_call call = {.node = home_of(x, r), .bytes = bytes, .proc = r->has_on ? r->on : 1, .line = r->line};
+  x->host.state = UVM__CALLING;
+  uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_ROOM, .call = call});
+  return true;
+}
+
+static int allocate(struct uvm_engine *x, const struct uvm_trace_record *r) {
   struct uvm_core *c = x->core;
-  uvm_node node = r->kind == UVM_TRK_DEVICE ? x->machine->procs[r->has_on ? r->on : 1].home : x->machine->procs[0].home;
+  uvm_node node = home_of(x, r);
   struct uvm_alloc *a;
   struct uvm_error e;
   int rc = uvm_space_alloc(c->space, r->id, r->label ? r->label : r->id, r->has_base ? r->base : UVM_NEVER, r->bytes,
@@ -76,6 +89,23 @@ static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) {
                                 .end = x->now},
              x->now);
   return called(x), 0;
+}
+
+static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) { return needs_room(x, r) ? 0 : allocate(x, r); }
+
+void uvm__host_forget(struct uvm_engine *x) {
+  if (!x->host.allocating) return;
+  uvm_mem_free((char *)x->host.allocating->id);
+  uvm_mem_free((char *)x->host.allocating->label);
+  uvm_mem_free(x->host.allocating);
+  x->host.allocating = NULL;
+}
+
+void uvm__host_complete(struct uvm_engine *x) {
+  assert(x->host.state == UVM__CALLING);
+  if (!x->host.allocating) return hungry_at(x, x->now);
+  allocate(x, x->host.allocating);
+  uvm__host_forget(x);
 }
 
 static void release(struct uvm_engine *x) {

@@ -291,6 +291,7 @@ struct uvm__host {
   struct uvm__loop loop;
   bool waited;       /* since its last fault that moved pages */
   struct uvm_alloc *freeing;
+  struct uvm_trace_record *allocating; /* device memory that waits for room, or NULL */
   UVM_VEC(struct uvm__section) sections;
   uvm_proc last_gpu; /* named last */
   int64_t line;      /* of the latest record */
@@ -330,6 +331,7 @@ size_t uvm__pass_hits(struct uvm_engine *x, const struct uvm_trace_record *r, si
 int uvm__host_feed(struct uvm_engine *x, const struct uvm_trace_record *r); /* NULL: the trace ended */
 void uvm__host_run(struct uvm_engine *x);
 void uvm__host_notice(struct uvm_engine *x);   /* an operation or the driver's fault loop ended: does that end a wait? */
+void uvm__host_forget(struct uvm_engine *x); /* what waits for room */
 void uvm__host_complete(struct uvm_engine *x); /* the call it was in is done */
 void uvm__loop_begin(struct uvm_engine *x, const struct uvm_trace_record *r);
 bool uvm__loop_run(struct uvm_engine *x); /* true: the loop is over; else an event or a fault is pending */

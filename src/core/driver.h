@@ -91,6 +91,8 @@ struct uvm_driver {
   void (*counters)(struct uvm_core *c, uvm_proc gpu, uvm_ns now);            /* notifications are pending */
   void (*cpu_fault)(struct uvm_core *c, const struct uvm_cpu_fault *f, uvm_ns now);
   void (*prefetch)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
+  void (*make_room)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);   /* for device memory: until `bytes` are free on
+                                                   the node or nothing more can leave. NULL: managed pages do not leave for it */
   void (*advise)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
   void (*copy)(struct uvm_core *c, const struct uvm_call *call, bool write, uvm_ns now);   /* a memcpy's side: pages must exist; no migration */
   bool (*idle)(const struct uvm_core *c);       /* nothing of its own is under way either: no counter's migration, no end of a pin */

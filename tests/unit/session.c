@@ -3,12 +3,13 @@
 #include "session.h"
 #include <unistd.h>
 
-static struct { uint64_t prefetched, used, h2d, wait, section; } sum;
+static struct { uint64_t prefetched, used, h2d, wait, section, evicted; } sum;
 
 static void watch(void *ctx, const struct uvm_event *e) {
   (void)ctx;
   if (e->kind == UVM_E_TRANSFER && e->dst) sum.h2d += e->bytes, sum.prefetched += e->cause == UVM_C_PREFETCH ? e->bytes : 0;
   if (e->kind == UVM_E_TRANSFER || e->kind == UVM_E_ACCESS) sum.wait += e->wait;
+  if (e->kind == UVM_E_EVICT) sum.evicted += e->value;
   if (e->kind == UVM_E_SECTION) sum.section += e->dur;
   if (e->kind == UVM_E_PREFETCH_USED) sum.used += e->bytes;
 }
@@ -78,6 +79,21 @@ static void test_who_waited(void **state) {
   assert_in_range(result.link_waits[0].ns + result.link_waits[1].ns, sum.wait - 40, sum.wait + 40); /* of 32 copies, rounded */
 }
 
+/* 8 MiB of GPU memory, all of it taken by four managed blocks. 3 MiB of device memory push out two of
+ * them, 8 MiB all four; more than the GPU has is refused. */
+static void test_room_for_device_memory(void **state) {
+  (void)state;
+  const struct uvm_session_config c = {.gpu_memory = 8 << 20};
+#define FULL HEAD "alloc b 6M managed b\nw cpu a 0 2M\nw cpu b 0 6M\nprefetch gpu0 a 0 2M\nprefetch gpu0 b 0 6M\nsync\n"
+  assert_int_equal(run(FULL "alloc d 3M device d\nw gpu0 d 0 3M\n", c), 0);
+  assert_int_equal(sum.evicted, 4 << 20);
+  assert_int_equal(result.resident_gpu_bytes, 4 << 20);
+  assert_int_equal(run(FULL "alloc d 8M device d\nfree d\n", c), 0);
+  assert_int_equal(sum.evicted, 8 << 20);
+  assert_int_equal(run(FULL "alloc d 9M device d\n", c), UVM_EINPUT);
+  assert_non_null(strstr(error.text, ":11: allocation d: no room for 9437184 bytes on hbm0"));
+}
+
 static void test_names(void **state) {
   (void)state;
   static const struct { struct uvm_session_config c; const char *says; } rows[] = {
@@ -132,7 +148,7 @@ static void test_too_many_gpus(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prefetch_used), cmocka_unit_test(test_prefetch_used_again), cmocka_unit_test(test_link_wait), cmocka_unit_test(test_who_waited), cmocka_unit_test(test_names),
+      cmocka_unit_test(test_prefetch_used), cmocka_unit_test(test_prefetch_used_again), cmocka_unit_test(test_link_wait), cmocka_unit_test(test_who_waited), cmocka_unit_test(test_room_for_device_memory), cmocka_unit_test(test_names),
       cmocka_unit_test(test_driver_version), cmocka_unit_test(test_settings),            cmocka_unit_test(test_oversubscribe),
       cmocka_unit_test(test_too_many_gpus),
   };

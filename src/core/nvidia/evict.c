@@ -92,6 +92,7 @@ static uvm_ns next_release(struct uvm_core *c, uvm_node n, uvm_ns now) {
 
 static enum nv_room out_of_memory(struct uvm_core *c, struct nv_service *v, uvm_node n, const uvm_mask *incoming) {
   char need[24], capacity[24];
+  if (!v->block) return NV_ROOM_NEVER; /* the allocation will say so */
   uvm_size_text((uint64_t)uvm_mask_count(incoming) * UVM_PAGE, need);
   uvm_size_text(c->space->nodes[n].capacity, capacity);
   const char *why = uvm__nv_state(c)->options.oversubscription ? "no chunk can be evicted" : "oversubscription is off";
@@ -131,14 +132,14 @@ enum nv_room uvm__nv_evict_begin(struct uvm_core *c, struct nv_service *v, uvm_n
   if (!st->options.oversubscription || n == c->space->procs[0].home) return out_of_memory(c, v, n, incoming);
   uvm_backing_id id;
   size_t found;
-  if (uvm_ask_victims(c->host, n, UVM_BLOCK_BYTES, v->block->id, incoming, now, &id, 1, &found) < 0) return NV_ROOM_NEVER;
+  if (uvm_ask_victims(c->host, n, UVM_BLOCK_BYTES, v->block ? v->block->id : 0, incoming, now, &id, 1, &found) < 0) return NV_ROOM_NEVER;
   if (!found) {
     uvm_ns at = next_release(c, n, now);
     if (at != UVM_NEVER) {
       uvm__nv_sleep(c, v->task, v->task->step, at);
       return NV_ROOM_WAIT;
     }
-    if (!(id = own_chunk(c, v->block, n))) return out_of_memory(c, v, n, incoming);
+    if (!v->block || !(id = own_chunk(c, v->block, n))) return out_of_memory(c, v, n, incoming);
   }
   build(c, v, uvm_backing_get(c->space, id), now);
   if (!v->plan.steps.n) { /* an unused chunk: there for the taking */
@@ -152,4 +153,42 @@ enum nv_room uvm__nv_evict_begin(struct uvm_core *c, struct nv_service *v, uvm_n
   v->phase = NV_EVICTING;
   uvm__nv_sleep(c, v->task, v->task->step, end);
   return NV_ROOM_WAIT;
+}
+
+/* -- for device memory -- */
+
+struct room {
+  struct uvm_driver_task task; /* first: a task is what it is part of */
+  struct nv_service service;
+  uvm_node node;
+  uint64_t bytes;
+};
+
+static void release_room(struct uvm_driver_task *t) {
+  uvm__nv_service_release(&((struct room *)t)->service);
+  uvm_mem_free(t);
+}
+
+static void make_room(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now) {
+  static const uvm_mask nothing;
+  struct room *r = (struct room *)t;
+  t->step = make_room;
+  if (r->service.phase == NV_EVICTING) uvm__nv_evict_end(c, &r->service, now);
+  r->service.phase = NV_START;
+  while (c->space->nodes[r->node].free < r->bytes) {
+    enum nv_room room = uvm__nv_evict_begin(c, &r->service, r->node, &nothing, now);
+    if (room == NV_ROOM_WAIT) return;
+    if (room == NV_ROOM_NEVER) break;
+  }
+  uvm__nv_task_leave(c, t);
+  c->hw.complete(c->hw.ctx, 0, now);
+}
+
+void uvm__nv_make_room(struct uvm_core *c, const struct uvm_call *call, uvm_ns now) {
+  struct room *r = uvm_mem(sizeof *r);
+  r->node = call->node;
+  r->bytes = call->bytes;
+  r->service = (struct nv_service){.task = &r->task, .asker = call->proc};
+  uvm__nv_task_enter(c, &r->task, release_room);
+  make_room(c, &r->task, now);
 }

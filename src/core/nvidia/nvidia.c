@@ -139,6 +139,7 @@ const struct uvm_driver uvm_driver_nvidia = {
     .cpu_fault = uvm__nv_cpu_fault,
     .prefetch = uvm__nv_migrate,
     .advise = uvm__nv_advise,
+    .make_room = uvm__nv_make_room,
     .copy = uvm__nv_copy,
     .idle = idle,
     .freeing = freeing,

@@ -93,7 +93,7 @@ struct nv_service {
   uint8_t context, cause, mapping;                                      /* enum uvm_context, uvm_cause, nv_mapping */
   bool remap;                                                           /* faulted pages are mapped again even when they are mapped */
   /* its own */
-  struct uvm_block *block; /* valid from locate until the next wait, and while RUNNING */
+  struct uvm_block *block; /* valid from locate until the next wait, and while RUNNING; NULL: room is wanted for device memory */
   enum nv_phase phase;
   bool again; /* decided before: an eviction came between. Counted and told then */
   bool idle;   /* the last one ended without a plan */
@@ -282,5 +282,6 @@ void uvm__nv_notified(struct uvm_core *c, uvm_proc gpu, uvm_ns now);
 void uvm__nv_cpu_fault(struct uvm_core *c, const struct uvm_cpu_fault *f, uvm_ns now);
 void uvm__nv_migrate(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
 void uvm__nv_copy(struct uvm_core *c, const struct uvm_call *call, bool write, uvm_ns now);
+void uvm__nv_make_room(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
 void uvm__nv_advise(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
 #endif
