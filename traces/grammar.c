@@ -191,13 +191,13 @@ bool uvm_proc_parse(const char *name, uint8_t *proc) {
   uint64_t n;
   *proc = 0;
   if (!strcmp(name, "cpu")) return true;
-  if (strncmp(name, "gpu", 3) || (name[3] == '0' && name[4]) || !uvm_parse_u64(name + 3, UVM_TRACE_MAX_PROCS - 2, &n)) return false;
+  if (strncmp(name, "gpu", 3) || (name[3] == '0' && name[4]) || !uvm_parse_u64(name + 3, UVM_MAX_PROCS - 2, &n)) return false;
   *proc = (uint8_t)(n + 1);
   return true;
 }
 
 const char *uvm_proc_text(uint8_t proc, char buf[static 8]) {
-  assert(proc < UVM_TRACE_MAX_PROCS);
+  assert(proc < UVM_MAX_PROCS);
   if (proc) snprintf(buf, 8, "gpu%u", proc - 1u);
   else strcpy(buf, "cpu");
   return buf;

@@ -12,12 +12,12 @@
 enum uvm_traffic { UVM_L_MIGRATION, UVM_L_PREFETCH, UVM_L_EVICTION, UVM_L_MEMCPY, UVM_L_REMOTE, UVM_L_KINDS };
 const char *uvm_traffic_name(enum uvm_traffic kind); /* "remote access" */
 /* What a wire or an engine is taken for from now on: spans in order, in ps. */
-struct uvm_held {
+struct uvm_span {
   uint64_t begin, end;
   enum uvm_traffic kind;
 };
 struct uvm_track {
-  UVM_VEC(struct uvm_held) held;
+  UVM_VEC(struct uvm_span) held;
 };
 /* A direction of a link. */
 struct uvm_way {
@@ -92,8 +92,8 @@ struct uvm_machine {
   char driver[24];
   uint32_t driver_version; /* driver = nvidia-580 */
   uint8_t nnodes, nprocs, nlinks;
-  struct uvm_node_info nodes[20];
-  struct uvm_proc_info procs[17];
+  struct uvm_node_info nodes[UVM_MAX_NODES];
+  struct uvm_proc_info procs[UVM_MAX_PROCS];
   struct uvm_topology topology; /* points into the above */
   struct uvm_link links[UVM_MAX_LINKS];
   struct uvm_gpu_model gpu;
