@@ -54,6 +54,14 @@ static struct uvm_alloc *alloc_of(const struct uvm_engine *x, uint32_t number) {
 
 /* -- memory -- */
 
+static void tell_ranges(struct uvm_engine *x, const struct uvm_alloc *a, enum uvm_told_kind kind) {
+  struct uvm_told t = {.kind = (uint8_t)kind, .proc = UVM_NONE, .src = UVM_NONE, .dst = UVM_NONE, .begin = x->now, .end = x->now};
+  for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++) {
+    t.range = a->ranges.v[i]->id;
+    uvm_tell(x->core->host, &t, x->now);
+  }
+}
+
 static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) {
   struct uvm_core *c = x->core;
   uvm_node node = r->kind == UVM_TRK_DEVICE ? x->machine->procs[r->has_on ? r->on : 1].home : x->machine->procs[0].home;
@@ -65,32 +73,14 @@ static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) {
   uvm_observe(
       c, &(struct uvm_event){
              .kind = UVM_E_ALLOC, .t = x->now, .has_alloc = true, .alloc = a->number, .allocation = a, .bytes = a->bytes, .line = r->line});
-  for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++)
-    uvm_tell(c->host,
-             &(struct uvm_told){.kind = UVM_T_ALLOC,
-                                .range = a->ranges.v[i]->id,
-                                .proc = UVM_NONE,
-                                .src = UVM_NONE,
-                                .dst = UVM_NONE,
-                                .begin = x->now,
-                                .end = x->now},
-             x->now);
+  tell_ranges(x, a, UVM_T_ALLOC);
   return called(x), 0;
 }
 
 static void release(struct uvm_engine *x) {
   struct uvm_alloc *a = x->host.freeing;
   for (uvm_proc p = 1; p < x->machine->nprocs; p++) uvm__forget_counters(x->devices[p], a);
-  for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++)
-    uvm_tell(x->core->host,
-             &(struct uvm_told){.kind = UVM_T_FREE,
-                                .range = a->ranges.v[i]->id,
-                                .proc = UVM_NONE,
-                                .src = UVM_NONE,
-                                .dst = UVM_NONE,
-                                .begin = x->now,
-                                .end = x->now},
-             x->now);
+  tell_ranges(x, a, UVM_T_FREE);
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_FREEING, .alloc = a});
 }
 
