@@ -102,10 +102,10 @@ struct uvm_machine {
   uint64_t system_page;
   uint64_t waited_ps[UVM_L_KINDS][UVM_L_KINDS]; /* how long the first was kept waiting by the second */
 };
-/* name: a built-in one or a path with a '/' or ending in .ini. Unknown: UVM_EUSAGE listing the known; a malformed file:
- * UVM_EINPUT with file:line. costs: "measured" or "traced". e may be NULL. */
+/* name: a built-in one or a path with a '/' or ending in .ini; NULL: nvidia-h200. Unknown: UVM_EUSAGE listing the known; a
+ * malformed file: UVM_EINPUT with file:line. costs: "measured" or "traced"; NULL: measured. e may be NULL. */
 int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **out, struct uvm_error *e);
-void uvm_machine_close(struct uvm_machine *m);
+void uvm_machine_close(struct uvm_machine *m); /* frees it and its queues */
 /* Overrides the capacity of every GPU's node (before the topology is used). */
 void uvm_machine_set_gpu_memory(struct uvm_machine *m, uint64_t bytes);
 /* One copy of `bytes` from node src to dst that starts no earlier than now, on the links of the way. Where no link joins the

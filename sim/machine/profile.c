@@ -315,10 +315,9 @@ static const char *expected(enum type t) {
 }
 
 static void list_keys(enum part part, char *out, size_t size) {
-  size_t n = 0;
   *out = 0;
   for (int i = 0; i < FIELDS; i++)
-    if (fields[i].part == part && n < size) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", fields[i].key);
+    if (fields[i].part == part) uvm_list_add(out, size, ", ", fields[i].key);
 }
 
 static int set_key(struct parser *p, struct section *s, const char *key, const char *value) {

@@ -62,6 +62,8 @@ static void tell_ranges(struct uvm_engine *x, const struct uvm_alloc *a, enum uv
   }
 }
 
+static_assert((int)UVM_TRK_MANAGED == (int)UVM_MANAGED && (int)UVM_TRK_HOST == (int)UVM_HOST, "and so have kinds of memory");
+
 static int feed_alloc(struct uvm_engine *x, const struct uvm_trace_record *r) {
   struct uvm_core *c = x->core;
   uvm_node node = r->kind == UVM_TRK_DEVICE ? x->machine->procs[r->has_on ? r->on : 1].home : x->machine->procs[0].home;
