@@ -7,6 +7,7 @@ extern const struct uvm_policy uvm_policy_density, uvm_policy_nvidia_thrashing, 
 extern const struct uvm_policy uvm_policy_lru_access, uvm_policy_fifo, uvm_policy_random;
 
 enum uvm_hook { UVM_HOOK_PLACE, UVM_HOOK_PREFETCH, UVM_HOOK_EVICT, UVM_HOOK_THRASH, UVM_HOOKS };
+extern const char *const uvm_hook_options[UVM_HOOKS];   /* of the command line: "place" */
 struct uvm_part { enum uvm_hook hook; const char *name; const struct uvm_policy *policy; };
 extern const struct uvm_part uvm_parts[];       /* ends with a NULL name. A NULL policy answers nothing ("none" is the default) */
 struct uvm_preset { const char *name, *help; const struct uvm_policy *parts[8]; };   /* parts end with NULL; none: the core's defaults */

@@ -1,6 +1,9 @@
 /* The built-in parts and presets. A new part is a file, its name in policies.h and a line here. */
 #include "policies.h"
 
+const char *const uvm_hook_options[UVM_HOOKS] = {
+    [UVM_HOOK_PLACE] = "place", [UVM_HOOK_PREFETCH] = "prefetch", [UVM_HOOK_EVICT] = "evict", [UVM_HOOK_THRASH] = "thrash"};
+
 const struct uvm_part uvm_parts[] = {
     {UVM_HOOK_PLACE, "none", NULL},
     {UVM_HOOK_PREFETCH, "none", NULL},

@@ -177,7 +177,7 @@ static int machine_with_gpus(unsigned gpus, const char *driver, char *name, size
   bool found = false;
   for (const struct uvm_machine_entry *m = uvm_machines; m->name; m++) {
     struct uvm_machine *open;
-    if (uvm_machine_open(m->name, "measured", &open, NULL)) continue;
+    if (uvm_machine_open(m->name, NULL, &open, NULL)) continue;
     bool fits = open->nprocs > gpus, same = !strcmp(open->driver, driver);
     uvm_machine_close(open);
     if (!fits || (found && !same)) continue;
@@ -312,7 +312,7 @@ static int open_all(struct session *s) {
   const struct uvm_session_config *c = s->config;
   int rc;
   if ((rc = choose_engine(s))) return rc;
-  if ((rc = uvm_machine_open(c->machine ? c->machine : "nvidia-h200", c->costs ? c->costs : "measured", &s->machine, s->error))) return rc;
+  if ((rc = uvm_machine_open(c->machine, c->costs, &s->machine, s->error))) return rc;
   if ((rc = choose_driver(s)) || (rc = choose_policy(s))) return rc;
   if ((rc = open_trace(s))) return rc;
   if ((rc = size_memory(s))) return rc;

@@ -77,8 +77,8 @@ static int check_access(const struct uvm_check *c, struct uvm_trace_access *a, b
 static int check_processor(struct uvm_check *c, struct uvm_trace_record *r, struct uvm_error *e) {
   char want[8], found[80];
   if (c->allocs.n) return uvm_input_fail(c->in, r->line, e, "expected processors before the first alloc");
-  if (c->procs == UVM_TRACE_MAX_PROCS)
-    return uvm_input_fail(c->in, r->line, e, "expected at most %d processors", UVM_TRACE_MAX_PROCS);
+  if (c->procs == UVM_MAX_PROCS)
+    return uvm_input_fail(c->in, r->line, e, "expected at most %d processors", UVM_MAX_PROCS);
   if (strcmp(r->label, uvm_proc_text((uint8_t)c->procs, want)))
     return uvm_input_fail(c->in, r->line, e, "expected processor \"%s\" (cpu first, then gpu0, gpu1, ...), found %s", want,
                           uvm_quote(r->label, found));

@@ -18,9 +18,9 @@
 #define NEEDED_STREAM {"stream", "a stream number", UVM_F_NUMBER, false, AT_HAS(stream)}
 #define EVENT {NULL, "the name of an event", UVM_F_NAME, false, AT(label)}
 
-static const char *const kinds[] = {"managed", "device", "pinned", "host", NULL};
-static const char *const advice[] = {"set_read_mostly", "unset_read_mostly", "set_preferred_location", "unset_preferred_location",
-                                     "set_accessed_by", "unset_accessed_by", "set_coarse_grain", "unset_coarse_grain", NULL};
+const char *const uvm_trace_kinds[] = {"managed", "device", "pinned", "host", NULL};
+const char *const uvm_trace_advices[] = {"set_read_mostly", "unset_read_mostly", "set_preferred_location", "unset_preferred_location",
+                                         "set_accessed_by", "unset_accessed_by", "set_coarse_grain", "unset_coarse_grain", NULL};
 static const char *const splits[] = {"", "cyclic", "blocked", NULL};
 static const char *const makers[] = {"lane", "block", NULL};
 static const char *const delayed[] = {"cpu", NULL};
@@ -30,7 +30,7 @@ static const struct uvm_field page_fields[] = {{NULL, "a page size (bytes; K and
 static const struct uvm_field alloc_fields[] = {
   {NULL, "a new allocation's id", UVM_F_NAME, false, AT(id)},
   {NULL, LENGTH_WHAT, UVM_F_SIZE, false, AT(bytes)},
-  {NULL, "managed, device, pinned or host", UVM_F_WORD, false, AT_WORD(kind, kinds)},
+  {NULL, "managed, device, pinned or host", UVM_F_WORD, false, AT_WORD(kind, uvm_trace_kinds)},
   {NULL, "a label", UVM_F_NAME, false, AT(label)},
   {"on", "a GPU (gpu0, ...)", UVM_F_PROC, true, AT_HAS(on)},
   {"base", "an address (decimal)", UVM_F_NUMBER, true, AT_HAS(base)},
@@ -61,7 +61,7 @@ static const struct uvm_field prefetch_fields[] = {
 };
 static const struct uvm_field advise_fields[] = {
   {NULL, "an advice (set_ or unset_ read_mostly, preferred_location, accessed_by, coarse_grain)", UVM_F_WORD, false,
-   AT_WORD(advice, advice)},
+   AT_WORD(advice, uvm_trace_advices)},
   {NULL, PROC_WHAT, UVM_F_ADVISED, false, AT(proc)},
   {NULL, ID_WHAT, UVM_F_ALLOC, false, AT(alloc)},
   {NULL, OFFSET_WHAT, UVM_F_SIZE, false, AT(offset)},
@@ -191,13 +191,13 @@ bool uvm_proc_parse(const char *name, uint8_t *proc) {
   uint64_t n;
   *proc = 0;
   if (!strcmp(name, "cpu")) return true;
-  if (strncmp(name, "gpu", 3) || (name[3] == '0' && name[4]) || !uvm_parse_u64(name + 3, UVM_TRACE_MAX_PROCS - 2, &n)) return false;
+  if (strncmp(name, "gpu", 3) || (name[3] == '0' && name[4]) || !uvm_parse_u64(name + 3, UVM_MAX_PROCS - 2, &n)) return false;
   *proc = (uint8_t)(n + 1);
   return true;
 }
 
 const char *uvm_proc_text(uint8_t proc, char buf[static 8]) {
-  assert(proc < UVM_TRACE_MAX_PROCS);
+  assert(proc < UVM_MAX_PROCS);
   if (proc) snprintf(buf, 8, "gpu%u", proc - 1u);
   else strcpy(buf, "cpu");
   return buf;

@@ -4,7 +4,6 @@
 #define UVM_TRACES_GRAMMAR_H
 #include "trace.h"
 
-#define UVM_TRACE_MAX_PROCS 17                  /* the CPU and 16 GPUs */
 #define UVM_TRACE_MAX_BYTES (1ull << 47)        /* of an allocation, a step, a width: what a 64-bit process can address */
 #define UVM_TRACE_MAX_ELEMENT_BYTES (1ull << 53)   /* of a record's elements together: they may overlap */
 #define UVM_TRACE_MAX_NS (1ull << 53)           /* of a delay or a kernel: a run counts picoseconds, too */

@@ -14,6 +14,8 @@ enum uvm_split { UVM_SPLIT_NONE, UVM_SPLIT_CYCLIC, UVM_SPLIT_BLOCKED };
 /* The values of enum uvm_advice. */
 enum uvm_trace_advice { UVM_TA_SET_READ_MOSTLY, UVM_TA_UNSET_READ_MOSTLY, UVM_TA_SET_PREFERRED, UVM_TA_UNSET_PREFERRED,
                         UVM_TA_SET_ACCESSED_BY, UVM_TA_UNSET_ACCESSED_BY, UVM_TA_SET_COARSE_GRAIN, UVM_TA_UNSET_COARSE_GRAIN };
+/* As the text writes them, by number; they end with NULL. */
+extern const char *const uvm_trace_kinds[], *const uvm_trace_advices[];
 struct uvm_trace_access {
   uint8_t op, split;                            /* enum uvm_access_op, uvm_split */
   bool by_block;                                /* unsplit in a kernel: made by block r mod blocks, not lane r mod lanes */

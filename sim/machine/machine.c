@@ -53,6 +53,8 @@ static void set_name(struct uvm_machine *m, const char *name) {
 int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **out, struct uvm_error *e) {
   struct uvm_error unread;
   if (!e) e = &unread;
+  if (!name) name = "nvidia-h200";
+  if (!costs) costs = "measured";
   bool traced = !strcmp(costs, "traced");
   if (!traced && strcmp(costs, "measured")) return uvm_fail(e, UVM_EUSAGE, "unknown costs '%s'; known: measured, traced", costs);
   char *own = is_path(name) ? read_file(name, e) : NULL;

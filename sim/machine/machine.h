@@ -12,12 +12,12 @@
 enum uvm_traffic { UVM_L_MIGRATION, UVM_L_PREFETCH, UVM_L_EVICTION, UVM_L_MEMCPY, UVM_L_REMOTE, UVM_L_KINDS };
 const char *uvm_traffic_name(enum uvm_traffic kind); /* "remote access" */
 /* What a wire or an engine is taken for from now on: spans in order, in ps. */
-struct uvm_held {
+struct uvm_span {
   uint64_t begin, end;
   enum uvm_traffic kind;
 };
 struct uvm_track {
-  UVM_VEC(struct uvm_held) held;
+  UVM_VEC(struct uvm_span) held;
 };
 /* A direction of a link. */
 struct uvm_way {
@@ -92,8 +92,8 @@ struct uvm_machine {
   char driver[24];
   uint32_t driver_version; /* driver = nvidia-580 */
   uint8_t nnodes, nprocs, nlinks;
-  struct uvm_node_info nodes[20];
-  struct uvm_proc_info procs[17];
+  struct uvm_node_info nodes[UVM_MAX_NODES];
+  struct uvm_proc_info procs[UVM_MAX_PROCS];
   struct uvm_topology topology; /* points into the above */
   struct uvm_link links[UVM_MAX_LINKS];
   struct uvm_gpu_model gpu;
@@ -102,10 +102,10 @@ struct uvm_machine {
   uint64_t system_page;
   uint64_t waited_ps[UVM_L_KINDS][UVM_L_KINDS]; /* how long the first was kept waiting by the second */
 };
-/* name: a built-in one or a path with a '/' or ending in .ini. Unknown: UVM_EUSAGE listing the known; a malformed file:
- * UVM_EINPUT with file:line. costs: "measured" or "traced". e may be NULL. */
+/* name: a built-in one or a path with a '/' or ending in .ini; NULL: nvidia-h200. Unknown: UVM_EUSAGE listing the known; a
+ * malformed file: UVM_EINPUT with file:line. costs: "measured" or "traced"; NULL: measured. e may be NULL. */
 int uvm_machine_open(const char *name, const char *costs, struct uvm_machine **out, struct uvm_error *e);
-void uvm_machine_close(struct uvm_machine *m);
+void uvm_machine_close(struct uvm_machine *m); /* frees it and its queues */
 /* Overrides the capacity of every GPU's node (before the topology is used). */
 void uvm_machine_set_gpu_memory(struct uvm_machine *m, uint64_t bytes);
 /* One copy of `bytes` from node src to dst that starts no earlier than now, on the links of the way. Where no link joins the

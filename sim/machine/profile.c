@@ -125,10 +125,10 @@ static const struct field fields[] = {
 #undef C
 #undef G
 #undef K
-enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = 20 + 17 + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4 };
+enum { FIELDS = sizeof fields / sizeof *fields, SECTIONS = UVM_MAX_NODES + UVM_MAX_PROCS + UVM_MAX_LINKS + PARTS, MAX_LAYERS = 4 };
 enum { NUMBER_MAX = 1000000000, COUNT_MAX = 1000000 };
 static const char *const part_names[PARTS] = {"machine", "node", "processor", "link", "cpu", "gpu", "costs", "costs.traced"};
-static const uint8_t part_max[PARTS] = {1, 20, 17, UVM_MAX_LINKS, 1, 1, 1, 1};
+static const uint8_t part_max[PARTS] = {1, UVM_MAX_NODES, UVM_MAX_PROCS, UVM_MAX_LINKS, 1, 1, 1, 1};
 
 struct section {
   char name[64];
@@ -315,10 +315,9 @@ static const char *expected(enum type t) {
 }
 
 static void list_keys(enum part part, char *out, size_t size) {
-  size_t n = 0;
   *out = 0;
   for (int i = 0; i < FIELDS; i++)
-    if (fields[i].part == part && n < size) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", fields[i].key);
+    if (fields[i].part == part) uvm_list_add(out, size, ", ", fields[i].key);
 }
 
 static int set_key(struct parser *p, struct section *s, const char *key, const char *value) {
@@ -405,7 +404,7 @@ static int check_parts(struct parser *p) {
 /* Every pair of nodes must be joined by a link or by two, or a transfer would have no way. */
 static int check_links(struct parser *p) {
   const struct uvm_machine *m = p->m;
-  uint32_t next[20] = {0};
+  uint32_t next[UVM_MAX_NODES] = {0};
   for (int i = 0; i < m->nlinks; i++) {
     next[m->links[i].a] |= 1u << m->links[i].b;
     next[m->links[i].b] |= 1u << m->links[i].a;

@@ -22,7 +22,7 @@ uint64_t uvm__track_end(const struct uvm_track *t, uint64_t at, uint64_t need) {
 static void hold(struct uvm_track *t, uint64_t begin, uint64_t end, enum uvm_traffic kind) {
   size_t i = t->held.n;
   while (i && t->held.v[i - 1].begin > begin) i--;
-  struct uvm_held *before = i ? &t->held.v[i - 1] : NULL, *after = i < t->held.n ? &t->held.v[i] : NULL;
+  struct uvm_span *before = i ? &t->held.v[i - 1] : NULL, *after = i < t->held.n ? &t->held.v[i] : NULL;
   if (before && before->end == begin && before->kind == kind) {
     before->end = end;
   } else if (after && after->begin == end && after->kind == kind) {
@@ -30,7 +30,7 @@ static void hold(struct uvm_track *t, uint64_t begin, uint64_t end, enum uvm_tra
   } else {
     (void)UVM_PUSH(&t->held);
     memmove(&t->held.v[i + 1], &t->held.v[i], (t->held.n - 1 - i) * sizeof *t->held.v);
-    t->held.v[i] = (struct uvm_held){begin, end, kind};
+    t->held.v[i] = (struct uvm_span){begin, end, kind};
   }
 }
 

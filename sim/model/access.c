@@ -64,7 +64,8 @@ int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t pa
 uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t page, uint64_t run) {
   struct uvm_block *b = a->kind == UVM_MANAGED ? uvm_block_find(a, page * UVM_PAGE) : NULL;
   if (!b) return 0;
-  uvm_ns ns = (uint64_t)uvm_block_write(x->core->space, b, uvm_page_of(a, page * UVM_PAGE), (int)run) * x->machine->costs.cpu_first_write_ns;
+  int pages = uvm_block_write(x->core->space, b, uvm_page_of(a, page * UVM_PAGE), (int)run);
+  uvm_ns ns = (uint64_t)pages * x->machine->costs.cpu_first_write_ns;
   if (ns) uvm_observe(x->core, &(struct uvm_event){.kind = UVM_E_FIRST_WRITES, .t = x->now, .dur = ns});
   return ns;
 }

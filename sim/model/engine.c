@@ -60,7 +60,7 @@ static void fetch_ahead(const struct uvm_engine *x) {
 
 static int next(struct uvm_engine *x, struct uvm_engine_event *ev, struct uvm_error *e) {
   x->error = e;
-  if (x->host.state == UVM__WAITING && x->host.then != UVM_TR_SYNC) uvm__host_notice(x);   /* the driver may have come to rest */
+  if (x->host.state == UVM__WAITING && x->host.then != UVM_TR_SYNC) uvm__host_notice(x); /* the driver may have come to rest */
   struct uvm__event event;
   while (x->outbox_head == x->outbox.n && !x->failed && !uvm_stop) {
     x->outbox_head = x->outbox.n = 0;

@@ -2,13 +2,13 @@
  * before the access is over. They pass in a row without a loop and without events; whatever is not so plain ends the row. */
 #include "model/model.h"
 
-enum { AHEAD = 12 };                            /* records: a long trace lies in memory, so each is fetched while those before it pass */
+enum { AHEAD = 12 }; /* records: a long trace lies in memory, so each is fetched while those before it pass */
 
 struct row {
-  struct uvm_alloc *alloc;                      /* the accesses not told yet: of whose memory, */
-  uint8_t op;                                   /* with which operation */
-  uint64_t count;                               /* and how many */
-  int64_t line;                                 /* of the first */
+  struct uvm_alloc *alloc; /* the accesses not told yet: of whose memory, */
+  uint8_t op;              /* with which operation */
+  uint64_t count;          /* and how many */
+  int64_t line;            /* of the first */
 };
 
 static void tell(struct uvm_engine *x, const struct row *row) {
@@ -31,14 +31,12 @@ static bool plain(const struct uvm_space *s, const struct uvm_alloc *a, const st
          !(writes && uvm_mask_test(uvm_block_unwritten(s, b), i));
 }
 
-static bool alone(struct uvm_engine *x) {
-  return x->outbox_head == x->outbox.n && !(uvm_host_needs(x->core->host) & UVM_NEEDS_ACCESS);
-}
+static bool alone(struct uvm_engine *x) { return x->outbox_head == x->outbox.n && !(uvm_host_needs(x->core->host) & UVM_NEEDS_ACCESS); }
 
 size_t uvm__pass_hits(struct uvm_engine *x, const struct uvm_trace_record *r, size_t n) {
   if (!alone(x)) return 0;
   const struct uvm_space *s = x->core->space;
-  uint64_t one_ps = x->machine->cpu.page_ns * 1000 + x->machine->cpu.element_ps, at_ps = x->now * 1000 + x->host.loop.ps;
+  uint64_t one_ps = uvm__touch_ps(x, 1, 1), at_ps = x->now * 1000 + x->host.loop.ps;
   uint64_t end_ps = uvm_min(uvm__queue_next(&x->queue), UVM__MAX_NS) * 1000;
   struct row row = {0};
   size_t i = 0;

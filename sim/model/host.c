@@ -49,6 +49,16 @@ static struct uvm_alloc *alloc_of(const struct uvm_engine *x, uint32_t number) {
 
 /* -- memory -- */
 
+static void tell_ranges(struct uvm_engine *x, const struct uvm_alloc *a, enum uvm_told_kind kind) {
+  struct uvm_told t = {.kind = (uint8_t)kind, .proc = UVM_NONE, .src = UVM_NONE, .dst = UVM_NONE, .begin = x->now, .end = x->now};
+  for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++) {
+    t.range = a->ranges.v[i]->id;
+    uvm_tell(x->core->host, &t, x->now);
+  }
+}
+
+static_assert((int)UVM_TRK_MANAGED == (int)UVM_MANAGED && (int)UVM_TRK_HOST == (int)UVM_HOST, "and so have kinds of memory");
+
 static uvm_node home_of(const struct uvm_engine *x, const struct uvm_trace_record *r) {
   return x->machine->procs[r->kind == UVM_TRK_DEVICE ? r->has_on ? r->on : 1 : 0].home;
 }
@@ -78,16 +88,7 @@ static int allocate(struct uvm_engine *x, const struct uvm_trace_record *r) {
   uvm_observe(
       c, &(struct uvm_event){
              .kind = UVM_E_ALLOC, .t = x->now, .has_alloc = true, .alloc = a->number, .allocation = a, .bytes = a->bytes, .line = r->line});
-  for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++)
-    uvm_tell(c->host,
-             &(struct uvm_told){.kind = UVM_T_ALLOC,
-                                .range = a->ranges.v[i]->id,
-                                .proc = UVM_NONE,
-                                .src = UVM_NONE,
-                                .dst = UVM_NONE,
-                                .begin = x->now,
-                                .end = x->now},
-             x->now);
+  tell_ranges(x, a, UVM_T_ALLOC);
   return called(x), 0;
 }
 
@@ -111,16 +112,7 @@ void uvm__host_complete(struct uvm_engine *x) {
 static void release(struct uvm_engine *x) {
   struct uvm_alloc *a = x->host.freeing;
   for (uvm_proc p = 1; p < x->machine->nprocs; p++) uvm__forget_counters(x->devices[p], a);
-  for (size_t i = 0; i < a->ranges.n && a->kind == UVM_MANAGED; i++)
-    uvm_tell(x->core->host,
-             &(struct uvm_told){.kind = UVM_T_FREE,
-                                .range = a->ranges.v[i]->id,
-                                .proc = UVM_NONE,
-                                .src = UVM_NONE,
-                                .dst = UVM_NONE,
-                                .begin = x->now,
-                                .end = x->now},
-             x->now);
+  tell_ranges(x, a, UVM_T_FREE);
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_FREEING, .alloc = a});
 }
 

@@ -55,7 +55,7 @@ static uvm_ns price(void *ctx, enum uvm_work w, uvm_proc p, uint64_t n) {
 
 static void wake(void *ctx, struct uvm_driver_task *t, uvm_ns at) {
   struct uvm_engine *x = ctx;
-  uvm__queue_push(&x->queue, (struct uvm__event){.time = at > x->now ? at : x->now, .kind = UVM__WAKE, .p = t});
+  uvm__queue_push(&x->queue, (struct uvm__event){.time = uvm_max(at, x->now), .kind = UVM__WAKE, .p = t});
 }
 
 static void resume(void *ctx, uint32_t thread, uvm_ns now) {

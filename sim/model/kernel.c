@@ -135,7 +135,7 @@ static void end_kernel(struct uvm_engine *x, struct uvm__device *d, struct uvm__
   memmove(&d->kernels.v[i], &d->kernels.v[i + 1], (--d->kernels.n - i) * sizeof *d->kernels.v);
   uvm_ns end = last + (d->proc ? x->machine->gpu.finish_ns : 0);
   if (k->has_ns && k->begin + k->ns + k->stalled > end) end = k->begin + k->ns + k->stalled;
-  uvm__queue_push(&x->queue, (struct uvm__event){.time = end, .kind = UVM__OP, .p = k->op});
+  uvm__op_at(x, end, k->op);
 }
 
 void uvm__warp_ended(struct uvm_engine *x, struct uvm__device *d, uint32_t w) {
@@ -176,11 +176,11 @@ static uint64_t around_steps(const struct uvm_engine *x, const struct uvm__devic
 }
 
 /* A kernel whose duration is given makes it by its steps; end_kernel adds what they lack, and the stalls. */
-static void set_pace(struct uvm_engine *x, const struct uvm__device *d, struct uvm__kernel *k) {
+static void set_pace(struct uvm_engine *x, const struct uvm__device *d, struct uvm__kernel *k, uint64_t steps) {
   k->step_ns = d->proc ? x->machine->gpu.step_ns : 0;
   k->store_step_ns = d->proc ? x->machine->gpu.store_step_ns : 0;
   if (!k->has_ns) return;
-  uint64_t steps = uvm__steps(k) * (d->proc ? waves(d, k) : 1), around = around_steps(x, d, k);
+  uint64_t around = around_steps(x, d, k);
   k->step_ns = k->store_step_ns = steps && k->ns > around ? (k->ns - around) / steps : 0;
 }
 
@@ -192,11 +192,12 @@ void uvm__kernel_begin(struct uvm_engine *x, struct uvm__kernel *k) {
               x->machine->title, (unsigned long long)lanes);
     return;
   }
-  set_pace(x, d, k);
+  uint64_t steps = uvm__steps(k) * (d->proc ? waves(d, k) : 1); /* one after the other */
+  set_pace(x, d, k, steps);
   if (!d->kernels.n) d->next_sm = 0, d->start = x->now + (d->proc ? x->machine->gpu.cold_ns : 0);
   UVM_PUSH(&d->kernels) = k;
   uvm_ns end;
-  if (uvm__resident_end(x, d, k, uvm__steps(k) * (d->proc ? waves(d, k) : 1), &end)) return end_kernel(x, d, k, end);
+  if (uvm__resident_end(x, d, k, steps, &end)) return end_kernel(x, d, k, end);
   start_blocks(x, d);
   if (!k->busy_blocks) end_kernel(x, d, k, x->now);
 }

@@ -40,33 +40,30 @@ static uint64_t ended_below(const struct uvm__record *r, uint64_t page) {
   return to < r->offset + r->width ? 0 : (to - r->offset - r->width) / r->step + 1;
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* Pages of the run that fit before the next event; one at least. */
 static uint64_t fit(struct uvm_engine *x, const struct uvm__record *r, uint64_t run) {
   uvm_ns next = uvm__queue_next(&x->queue);
   if (next == UVM_NEVER || run == 1) return run;
-  const struct uvm_cpu_model *c = &x->machine->cpu;
-  uint64_t touch_ns = c->page_ns + (uvm__writes(r->op) ? x->machine->costs.cpu_first_write_ns : 0);
-  uint64_t a_page = max_u64(touch_ns * 1000 + max_u64(UVM_PAGE / r->step, 1) * c->element_ps, 1);
-  return run < (next - x->now) * 1000 / a_page ? run : max_u64((next - x->now) * 1000 / a_page, 1);
+  uint64_t first_write_ns = uvm__writes(r->op) ? x->machine->costs.cpu_first_write_ns : 0;
+  uint64_t a_page = uvm_max(uvm__touch_ps(x, 1, uvm_max(UVM_PAGE / r->step, 1)) + first_write_ns * 1000, 1);
+  return uvm_min(run, uvm_max((next - x->now) * 1000 / a_page, 1));
 }
 
 static void pass(struct uvm_engine *x, struct uvm__loop *l, const struct uvm__look *look_here, uint64_t run) {
   struct uvm__record *r = &l->record;
   uint64_t end = l->page + run, count = uvm__elements_in(r, 0, r->elements, l->page, end);
-  uint64_t own = run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps;
+  uint64_t own = uvm__touch_ps(x, run, count);
   if (look_here->node != x->machine->procs[0].home) {
     uint64_t bytes = uvm__bytes_in(r, 0, r->elements, l->page, end);
-    if (uvm__reads(r->op)) own = max_u64(own, uvm__cross(x, 0, r, look_here->node, bytes, false) - x->now * 1000);
-    if (uvm__writes(r->op)) own = max_u64(own, uvm__cross(x, 0, r, look_here->node, bytes, true) - x->now * 1000);
+    if (uvm__reads(r->op)) own = uvm_max(own, uvm__cross(x, 0, r, look_here->node, bytes, false) - x->now * 1000);
+    if (uvm__writes(r->op)) own = uvm_max(own, uvm__cross(x, 0, r, look_here->node, bytes, true) - x->now * 1000);
     r->remote += bytes;
   }
   uvm__tell_hits(x, 0, r->alloc, l->page, run, uvm__access_of(r->op, uvm__writes(r->op)), count);
   l->ps += own;
   if (uvm__writes(r->op)) l->ps += uvm__first_writes(x, r->alloc, l->page, run) * 1000;
-  l->k = max_u64(l->k, ended_below(r, end));
-  l->page = l->k < r->elements ? max_u64(end, uvm__first_page(r, l->k)) : end;
+  l->k = uvm_max(l->k, ended_below(r, end));
+  l->page = l->k < r->elements ? uvm_max(end, uvm__first_page(r, l->k)) : end;
 }
 
 bool uvm__loop_run(struct uvm_engine *x) {

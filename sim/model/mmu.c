@@ -95,9 +95,7 @@ static void wait_in_line(struct uvm__device *d, uint32_t w) {
 
 static uint32_t first_in_line(const struct uvm__sm *sm) { return sm->line.v[sm->line.n - 1].warp; }
 
-static void leave_line(struct uvm__device *d, struct uvm__sm *sm) {
-  d->warps.v[sm->line.v[--sm->line.n].warp].waiting = false;
-}
+static void leave_line(struct uvm__device *d, struct uvm__sm *sm) { d->warps.v[sm->line.v[--sm->line.n].warp].waiting = false; }
 
 bool uvm__fault(struct uvm_engine *x, struct uvm__device *d, uint32_t w) {
   struct uvm__warp *warp = &d->warps.v[w];
@@ -276,7 +274,8 @@ static void pass_lines(struct uvm_engine *x, struct uvm__device *d) {
     bool there = false;
     for (size_t i = n; i-- > 0;) {
       const struct uvm__waiter *w = &sm->line.v[i], *before = w + 1;
-      if (i == n - 1 || w->page != before->page || w->record != before->record || w->writing != before->writing) there = page_there(x, d, w);
+      bool alike = i < n - 1 && w->page == before->page && w->record == before->record && w->writing == before->writing;
+      if (!alike) there = page_there(x, d, w);
       if (there) {
         uvm__at(x, x->now, UVM__WARP, d->proc, w->warp);
         d->warps.v[w->warp].waiting = false;

@@ -58,7 +58,7 @@ struct uvm__queue {
   uint64_t full[UVM__WHEELS]; /* and their slots that do */
   struct uvm__slot slots[UVM__WHEELS][UVM__DIGIT_MAX + 1];
 };
-#define UVM__MAX_NS (1ull << 53)                                 /* of a run: memory's answers are counted in picoseconds */
+#define UVM__MAX_NS (1ull << 53) /* of a run: memory's answers are counted in picoseconds */
 /* Room for an event of that time, never earlier than what was popped last; the caller fills in the rest. Valid until the next. */
 struct uvm__event *uvm__queue_add(struct uvm__queue *q, uvm_ns time);
 static inline void uvm__queue_push(struct uvm__queue *q, struct uvm__event e) { *uvm__queue_add(q, e.time) = e; }
@@ -96,13 +96,14 @@ static inline uint64_t uvm__last_page(const struct uvm__record *r, uint64_t k) {
 }
 /* Bytes of elements [k, k + m) inside the pages [a, b): exact. */
 uint64_t uvm__bytes_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b);
+uint64_t uvm__elements_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b); /* that begin there */
 
 enum uvm__phase_kind { UVM__LOOP, UVM__BY_LANE, UVM__BY_BLOCK };
 struct uvm__phase {
   uint8_t kind;
-  uint32_t first, count;
-  uint64_t serial;
-}; /* records; serial: of the first single access */
+  uint32_t first, count; /* records */
+  uint64_t serial;       /* of the first single access */
+};
 struct uvm__kernel {
   uvm_proc proc;
   uint64_t number, lanes, per_block, blocks;
@@ -125,9 +126,10 @@ struct uvm__cursor {
   uint32_t phase, record, end;            /* records [record, end) of the step are still to come */
   bool begun, open, writing, fence, over; /* step begun; part open; its kind; all before it must have been served; no part left */
 };
-struct uvm__lanes {
-  uint64_t block, first, count, of_block;
-}; /* of a warp: first lane in its block, lanes; lanes of the block */
+struct uvm__lanes {             /* of a warp */
+  uint64_t block, first, count; /* lanes [first, first + count) of the block */
+  uint64_t of_block;            /* lanes that it has */
+};
 struct uvm__kernel *uvm__kernel_create(const struct uvm_trace_record *r, const struct uvm_space *s);
 void uvm__kernel_destroy(struct uvm__kernel *k);
 /* Moves to the next part: false at the end of the step. A part's `fence` says that what came before must be served first. */
@@ -138,7 +140,6 @@ bool uvm__next_pages(const struct uvm__record *r, struct uvm__cursor *c);
 bool uvm__next_step(const struct uvm__kernel *k, const struct uvm__lanes *w, struct uvm__cursor *c);
 uint64_t uvm__steps(const struct uvm__kernel *k);                      /* of the busiest lane */
 uint64_t uvm__busy_lanes(const struct uvm__kernel *k, uint64_t block); /* the first lanes of a block that touch anything */
-uint64_t uvm__elements_in(const struct uvm__record *r, uint64_t k, uint64_t m, uint64_t a, uint64_t b); /* that begin in pages [a, b) */
 
 /* -- devices: a GPU, or the CPU as one SM whose warps are threads -- */
 struct uvm__warp {
@@ -204,11 +205,11 @@ struct uvm__device {
   UVM_VEC(struct uvm__warp) warps;
   UVM_VEC(struct uvm__resident) residents;
   uint32_t free_warp, free_resident, next_sm;
-  uint32_t piecemeal;                                     /* the CPU's block whose threads are being started */
-  uint64_t started;                                       /* warps ever */
-  uvm_ns start;                                           /* when the next block may start */
-  double byte_ps;                                         /* of its own memory */
-  uint64_t memory_ps;                                     /* when that has answered all so far */
+  uint32_t piecemeal; /* the CPU's block whose threads are being started */
+  uint64_t started;   /* warps ever */
+  uvm_ns start;       /* when the next block may start */
+  double byte_ps;     /* of its own memory */
+  uint64_t memory_ps; /* when that has answered all so far */
   /* faults */
   UVM_VEC(struct uvm__entry) entries;
   uint32_t free_entry, oldest, newest, nentries;
@@ -217,9 +218,9 @@ struct uvm__device {
   size_t walk_head;
   uint32_t *walk_hash; /* newest walk of a page + 1 */
   struct uvm_raw_fault *ring;
-  uint64_t put, get; /* entries ever put and freed */
-  bool armed, interrupting, woken;       /* woken: an interrupt has been sent before */
-  bool refused; /* the warp just run found no room for a fault */
+  uint64_t put, get;               /* entries ever put and freed */
+  bool armed, interrupting, woken; /* woken: an interrupt has been sent before */
+  bool refused;                    /* the warp just run found no room for a fault */
   uvm_ns quiet_since, stall_since;
   /* access counters */
   UVM_VEC(struct uvm__counter *) counters; /* by allocation, then by region */
@@ -248,13 +249,14 @@ struct uvm__op {
 };
 struct uvm__stream {
   uint64_t number;
-  uvm_proc proc;
+  uvm_proc proc; /* of stream 0; else 0 */
   struct uvm__op *head, *tail;
-}; /* proc: of stream 0; else 0 */
-struct uvm__mark {
+};
+struct uvm__mark { /* a named event */
   char *name;
-  size_t instance, next;
-}; /* latest record of a named event; next of its hash chain + 1 */
+  size_t instance; /* its latest record */
+  size_t next;     /* of its hash chain, + 1 */
+};
 
 /* -- host -- */
 enum uvm__host_state {
@@ -279,17 +281,17 @@ struct uvm__loop { /* the CPU loop under way */
   uint64_t ps; /* time owed below a nanosecond */
   uvm_ns stall_since;
 };
-struct uvm__wait {
+struct uvm__wait { /* what the host waits for */
   bool stream, proc, all;
-  uint64_t number;
-  uvm_proc on;
-}; /* what the host waits for */
+  uint64_t number; /* the stream's */
+  uvm_proc on;     /* the processor; of stream 0, whose */
+};
 struct uvm__host {
   uint8_t state, then; /* then: why it waits: UVM_TR_SYNC, FREE, END (of the trace) */
   uvm_ns wait_since;
   struct uvm__wait wait;
   struct uvm__loop loop;
-  bool waited;       /* since its last fault that moved pages */
+  bool waited; /* since its last fault that moved pages */
   struct uvm_alloc *freeing;
   struct uvm_trace_record *allocating; /* device memory that waits for room, or NULL */
   UVM_VEC(struct uvm__section) sections;
@@ -339,7 +341,8 @@ bool uvm__loop_run(struct uvm_engine *x); /* true: the loop is over; else an eve
 /* stream.c */
 struct uvm__stream *uvm__stream_get(struct uvm_engine *x, uint64_t number, uvm_proc proc);
 struct uvm__op *uvm__op_add(struct uvm_engine *x, struct uvm__stream *s, enum uvm__op_kind kind, int64_t line);
-void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s); /* when it has just become the head */
+void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s);        /* when it has just become the head */
+void uvm__op_at(struct uvm_engine *x, uvm_ns time, struct uvm__op *op); /* it goes on then */
 void uvm__op_run(struct uvm_engine *x, struct uvm__op *op);
 void uvm__op_complete(struct uvm_engine *x, uint64_t id);
 size_t uvm__mark_record(struct uvm_engine *x, const char *name); /* a new instance of the event */
@@ -351,12 +354,16 @@ void uvm__streams_close(struct uvm_engine *x);
 struct uvm__look {
   bool hit;
   uvm_node node;
-  uint64_t run;
-}; /* run: pages from here on that are alike, at least 1 */
+  uint64_t run; /* pages from here on that are alike, at least 1 */
+};
 int uvm__look(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t last, uint8_t access, int64_t line,
               struct uvm__look *out); /* < 0: not allowed to touch it at all */
 /* What first writes of pages that came to the CPU with others cost it. */
 uint64_t uvm__first_writes(struct uvm_engine *x, struct uvm_alloc *a, uint64_t page, uint64_t run);
+/* What the CPU takes to touch mapped pages, that many elements of them, in ps. */
+static inline uint64_t uvm__touch_ps(const struct uvm_engine *x, uint64_t pages, uint64_t elements) {
+  return pages * x->machine->cpu.page_ns * 1000 + elements * x->machine->cpu.element_ps;
+}
 /* Bytes of another node's memory cross a link: when p has them, in ps. */
 uint64_t uvm__cross(struct uvm_engine *x, uvm_proc p, struct uvm__record *r, uvm_node n, uint64_t bytes, bool writing);
 void uvm__tell_hits(struct uvm_engine *x, uvm_proc p, struct uvm_alloc *a, uint64_t page, uint64_t run, uint8_t access, uint64_t count);

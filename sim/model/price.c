@@ -27,11 +27,16 @@ static void count_moved(const struct uvm_plan *p, uint64_t *runs, uint64_t *page
   for (int a, b = 0; uvm_mask_run(&all, &a, &b);) ++*runs;
 }
 
+static const struct uvm_step *first_move(const struct uvm_plan *p) {
+  for (size_t i = 0; i < p->steps.n; i++)
+    if (moves(&p->steps.v[i])) return &p->steps.v[i];
+  return NULL;
+}
+
 /* Nothing of the block was where its pages now go. */
 static bool first_there(const struct uvm_engine *x, const struct uvm_plan *p) {
-  for (size_t i = 0; i < p->steps.n; i++)
-    if (moves(&p->steps.v[i])) return uvm_mask_empty(uvm_block_resident(x->core->space, p->block, p->steps.v[i].dst));
-  return false;
+  const struct uvm_step *st = first_move(p);
+  return st && uvm_mask_empty(uvm_block_resident(x->core->space, p->block, st->dst));
 }
 
 static bool untouched(const struct uvm_engine *x, const struct uvm_plan *p) {
@@ -62,7 +67,9 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   switch ((enum uvm_context)p->context) {
   case UVM_X_GPU_FAULT: return c->block_ns + first_there(x, p) * c->block_first_ns + p->writes * c->write_ns + moving;
   case UVM_X_COUNTER: return c->counter_ns + moving;
-  case UVM_X_CPU_FAULT: return pages ? c->cpu_fault_ns + pages * c->cpu_unmap_page_ns : untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
+  case UVM_X_CPU_FAULT:
+    if (pages) return c->cpu_fault_ns + pages * c->cpu_unmap_page_ns;
+    return untouched(x, p) ? c->cpu_chunk_ns : c->cpu_populate_ns;
   case UVM_X_EVICT: return c->evict_ns;
   case UVM_X_PREFETCH: return pages && !p->behind ? c->prefetch_ns + unmapped(p) * c->prefetch_unmap_page_ns : 0;
   case UVM_X_ADVISE:
@@ -72,16 +79,10 @@ static uvm_ns opening(const struct uvm_engine *x, const struct uvm_plan *p) {
   return 0;
 }
 
-static bool moved(const struct uvm_plan *p) {
-  for (size_t i = 0; i < p->steps.n; i++)
-    if (moves(&p->steps.v[i])) return true;
-  return false;
-}
-
 /* The end of a CPU fault. A first touch's is in the price of its pages. */
 static uvm_ns cpu_map_price(struct uvm_engine *x, const struct uvm_plan *p, uint64_t pages) {
   const struct uvm_costs *c = &x->machine->costs;
-  if (!moved(p)) return 0;
+  if (!first_move(p)) return 0;
   uvm_ns wake = x->host.waited * c->cpu_wake_ns;
   x->host.waited = false;
   return vary(x, c->cpu_map_ns + pages * c->cpu_page_ns + p->writes * c->cpu_write_ns + wake);

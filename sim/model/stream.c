@@ -74,8 +74,12 @@ struct uvm__op *uvm__op_add(struct uvm_engine *x, struct uvm__stream *s, enum uv
   return op;
 }
 
+void uvm__op_at(struct uvm_engine *x, uvm_ns time, struct uvm__op *op) {
+  uvm__queue_push(&x->queue, (struct uvm__event){.time = time, .kind = UVM__OP, .p = op});
+}
+
 void uvm__op_begin(struct uvm_engine *x, struct uvm__stream *s) {
-  if (s->head) uvm__queue_push(&x->queue, (struct uvm__event){.time = x->now, .kind = UVM__OP, .p = s->head});
+  if (s->head) uvm__op_at(x, x->now, s->head);
 }
 
 static void end_op(struct uvm_engine *x, struct uvm__op *op) {
@@ -135,7 +139,7 @@ static void kernel_run(struct uvm_engine *x, struct uvm__op *op) {
   case 0:
     k->begin = x->now;
     k->op = op;
-    uvm__queue_push(&x->queue, (struct uvm__event){.time = x->now + launch, .kind = UVM__OP, .p = op});
+    uvm__op_at(x, x->now + launch, op);
     break;
   case 1:
     k->number = x->kernels++;
@@ -214,7 +218,7 @@ static void copy_run(struct uvm_engine *x, struct uvm__op *op) {
   case 1:
     if (ask_for_side(x, op, &op->dst, true)) return;
     op->stage++; /* fall through */
-  case 2: uvm__queue_push(&x->queue, (struct uvm__event){.time = copy_bytes(x, op), .kind = UVM__OP, .p = op}); return;
+  case 2: uvm__op_at(x, copy_bytes(x, op), op); return;
   default: end_op(x, op);
   }
 }

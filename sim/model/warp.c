@@ -3,8 +3,6 @@
 #include <assert.h>
 #include "model/model.h"
 
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* Time: a GPU's memory answers one byte after the other, as links do; a thread just takes so long. */
 static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__touch *t, const struct uvm__look *look,
                 uint64_t bytes, uint64_t count) {
@@ -13,12 +11,12 @@ static void pay(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w
   if (look->node != x->machine->procs[d->proc].home) {
     answer = uvm__cross(x, d->proc, t->record, look->node, bytes, t->writing);
   } else if (d->proc) {
-    answer = d->memory_ps = max_u64(d->memory_ps, now_ps) + (uint64_t)((double)bytes * d->byte_ps);
+    answer = d->memory_ps = uvm_max(d->memory_ps, now_ps) + (uint64_t)((double)bytes * d->byte_ps);
   }
   if (d->proc)
-    w->ready_ps = max_u64(w->ready_ps, answer);
+    w->ready_ps = uvm_max(w->ready_ps, answer);
   else
-    w->ready_ps += max_u64(answer - now_ps, look->run * x->machine->cpu.page_ns * 1000 + count * x->machine->cpu.element_ps);
+    w->ready_ps += uvm_max(answer - now_ps, uvm__touch_ps(x, look->run, count));
 }
 
 void uvm__hit(struct uvm_engine *x, struct uvm__device *d, struct uvm__warp *w, const struct uvm__touch *t, const struct uvm__look *look) {
@@ -72,7 +70,7 @@ static void end_step(struct uvm_engine *x, struct uvm__device *d, uint32_t index
   uvm_ns at = x->now + (w->loads ? w->kernel->step_ns : w->kernel->store_step_ns);
   w->loads = false;
   if (d->proc)
-    at = max_u64(at, w->ready_ps / 1000);
+    at = uvm_max(at, w->ready_ps / 1000);
   else
     at += w->ready_ps / 1000, w->ready_ps %= 1000;
   w->paced = true;

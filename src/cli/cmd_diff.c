@@ -41,10 +41,9 @@ static int fill(const struct uvm_options *o, struct uvm_rows rows[2], const char
 }
 
 static int report(const struct uvm_options *o, const struct uvm_diff *d, struct uvm_error *e) {
-  bool to_stdout = o->json && !strcmp(o->json, "-");
   int rc = o->json ? uvm_diff_json(d, o->json, e) : 0;
   if (rc) return rc;
-  if (!o->quiet && !to_stdout) uvm_diff_print(d, stdout);
+  if (!o->quiet && !uvm_to_stdout(o->json)) uvm_diff_print(d, stdout);
   return d->first < 0 ? 0 : UVM_ENO;
 }
 

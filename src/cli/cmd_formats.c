@@ -80,7 +80,7 @@ int uvm_cmd_formats(const struct uvm_options *o, struct uvm_error *e) {
   int rc = 0;
   if (o->noperands && !(f = find(o->operand[0], e))) return e->code;
   if (o->json && (rc = write_json(f, o->json, e))) return rc;
-  if (o->json && !strcmp(o->json, "-")) return 0;
+  if (uvm_to_stdout(o->json)) return 0;
   if (!f) return print_list(o->quiet), 0;
   printf("%s (%s): %s\n\n", f->name, f->suffixes, f->use);
   uvm_wrap(stdout, f->about, 0, 0);

@@ -59,10 +59,11 @@ void uvm_help_overview(FILE *f) {
   }
   fprintf(f, "\n`%s COMMAND --help` explains one; `%s help --man` prints the manual page.\n", program, program);
   fputs("Exit status: ", f);
-  char text[256];
-  size_t n = 0;
-  for (int i = 0; i < STATUSES && n < sizeof text; i++)
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s", i ? "; " : "", statuses[i].status, statuses[i].meaning);
+  char text[256] = "";
+  for (int i = 0; i < STATUSES; i++) {
+    uvm_list_add(text, sizeof text, "; ", statuses[i].status);
+    uvm_list_add(text, sizeof text, " ", statuses[i].meaning);
+  }
   uvm_wrap(f, text, 2, 13);
 }
 
@@ -113,10 +114,8 @@ static void bash_options(FILE *f, const struct uvm_command *c) {
 }
 
 static void bash_parts(FILE *f, const char *hook) {
-  static const char *const hooks[UVM_HOOKS] = {
-      [UVM_HOOK_PLACE] = "place", [UVM_HOOK_PREFETCH] = "prefetch", [UVM_HOOK_EVICT] = "evict", [UVM_HOOK_THRASH] = "thrash"};
   for (const struct uvm_part *p = uvm_parts; p->name; p++)
-    if (!strcmp(hooks[p->hook], hook)) fprintf(f, " %s", p->name);
+    if (!strcmp(uvm_hook_options[p->hook], hook)) fprintf(f, " %s", p->name);
   for (size_t i = 0; !strcmp(hook, "driver") && uvm_drivers[i]; i++) fprintf(f, " %s", uvm_drivers[i]->name);
 }
 

@@ -11,7 +11,7 @@ static int list(bool names_only, struct uvm_error *e) {
   int rc = 0;
   for (const struct uvm_machine_entry *x = uvm_machines; x->name && !rc; x++) {
     struct uvm_machine *m;
-    if ((rc = uvm_machine_open(x->name, "measured", &m, e))) break;
+    if ((rc = uvm_machine_open(x->name, NULL, &m, e))) break;
     uvm_table_cell(&t, "%s", m->name);
     if (!names_only) uvm_table_cell(&t, "%s", m->title), uvm_table_cell(&t, "driver %s-%u", m->driver, m->driver_version);
     uvm_machine_close(m);
@@ -25,10 +25,9 @@ static const char *capacity_text(uint64_t bytes, char buf[static 24]) {
 }
 
 static const char *nodes_text(const struct uvm_machine *m, uint32_t nodes, char *out, size_t size) {
-  size_t n = 0;
   *out = 0;
-  for (unsigned i = 0; i < m->nnodes && n < size; i++)
-    if (nodes >> i & 1) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", m->nodes[i].name);
+  for (unsigned i = 0; i < m->nnodes; i++)
+    if (nodes >> i & 1) uvm_list_add(out, size, " ", m->nodes[i].name);
   return out;
 }
 
@@ -106,11 +105,11 @@ static int write_json(const char *only, const char *path, struct uvm_error *e) {
   struct uvm_machine *m;
   int rc = 0;
   for (const struct uvm_machine_entry *x = uvm_machines; !only && x->name && !rc; x++) {
-    if ((rc = uvm_machine_open(x->name, "measured", &m, e))) break;
+    if ((rc = uvm_machine_open(x->name, NULL, &m, e))) break;
     json_machine(machines, m);
     uvm_machine_close(m);
   }
-  if (only && !(rc = uvm_machine_open(only, "measured", &m, e))) {
+  if (only && !(rc = uvm_machine_open(only, NULL, &m, e))) {
     json_machine(machines, m);
     uvm_machine_close(m);
   }
@@ -122,10 +121,10 @@ static int write_json(const char *only, const char *path, struct uvm_error *e) {
 int uvm_cmd_machines(const struct uvm_options *o, struct uvm_error *e) {
   const char *name = o->noperands ? o->operand[0] : NULL;
   int rc = o->json ? write_json(name, o->json, e) : 0;
-  if (rc || (o->json && !strcmp(o->json, "-"))) return rc;
+  if (rc || uvm_to_stdout(o->json)) return rc;
   if (!name) return list(o->quiet, e);
   struct uvm_machine *m;
-  if ((rc = uvm_machine_open(name, "measured", &m, e))) return rc;
+  if ((rc = uvm_machine_open(name, NULL, &m, e))) return rc;
   printf("%s: %s\ndriver %s-%u\n\n", m->name, m->title, m->driver, m->driver_version);
   print_places(m);
   print_links(m);

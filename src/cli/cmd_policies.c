@@ -6,9 +6,6 @@
 #include "report/json.h"
 #include "report/table.h"
 
-static const char *const hook_options[UVM_HOOKS] = {
-    [UVM_HOOK_PLACE] = "place", [UVM_HOOK_PREFETCH] = "prefetch", [UVM_HOOK_EVICT] = "evict", [UVM_HOOK_THRASH] = "thrash"};
-
 /* -- options, as people and programs read them -- */
 
 static const char *value_text(const struct uvm_opt *o, double v, char buf[static 32]) {
@@ -106,7 +103,7 @@ static bool explain_parts(const char *name, const struct uvm_preset *above) {
   bool any = false;
   for (const struct uvm_part *p = uvm_parts; p->name; p++) {
     if (strcmp(p->name, name) && (!p->policy || strcmp(p->policy->name, name))) continue;
-    printf("%spart --%s %s\n", any || above ? "\n" : "", hook_options[p->hook], p->name);
+    printf("%spart --%s %s\n", any || above ? "\n" : "", uvm_hook_options[p->hook], p->name);
     if (p->policy)
       explain_policy(p->policy, above);
     else
@@ -166,7 +163,7 @@ static void list(void) {
   for (int h = 0; h < UVM_HOOKS; h++)
     for (const struct uvm_part *p = uvm_parts; p->name; p++) {
       if ((int)p->hook != h) continue;
-      uvm_table_cell(&t, "--%s", hook_options[h]);
+      uvm_table_cell(&t, "--%s", uvm_hook_options[h]);
       uvm_table_cell(&t, "%s", p->name);
       uvm_table_cell(&t, "%s", p->policy ? p->policy->help : "answers nothing: the core's own default holds");
     }
@@ -185,7 +182,7 @@ static int write_json(const char *path, struct uvm_error *e) {
   }
   for (const struct uvm_part *p = uvm_parts; p->name; p++) {
     cJSON *item = uvm_json_item(parts);
-    uvm_json_text(item, "option", hook_options[p->hook]), uvm_json_text(item, "name", p->name);
+    uvm_json_text(item, "option", uvm_hook_options[p->hook]), uvm_json_text(item, "name", p->name);
     uvm_json_text(item, "policy", p->policy ? p->policy->name : NULL);
     if (p->policy) json_opts(item, p->policy->name, p->policy->opts);
   }
@@ -199,7 +196,7 @@ static int write_json(const char *path, struct uvm_error *e) {
 
 int uvm_cmd_policies(const struct uvm_options *o, struct uvm_error *e) {
   int rc = o->json ? write_json(o->json, e) : 0;
-  if (rc || (o->json && !strcmp(o->json, "-"))) return rc;
+  if (rc || uvm_to_stdout(o->json)) return rc;
   if (o->noperands) return explain(o->operand[0], e);
   if (!o->quiet) return list(), 0;
   for (const struct uvm_preset *s = uvm_presets; s->name; s++) puts(s->name);

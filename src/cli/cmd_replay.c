@@ -1,15 +1,9 @@
 /* replay: one run, reported. */
-#include <time.h>
+#include "cli/progress.h"
 #include "cli/simulate.h"
 #include "report/rows.h"
 #include "report/summary.h"
 #include "report/timeline.h"
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 struct listeners {
   struct uvm_metrics metrics;
@@ -41,14 +35,12 @@ static int write_timeline(struct listeners *l, const struct uvm_options *o, cons
   return t ? uvm_timeline_commit(t, o->operand[0], r, e) : 0;
 }
 
-static bool to_stdout(const char *path) { return path && !strcmp(path, "-"); }
-
 static int report(const struct uvm_options *o, const struct uvm_summary *s, struct listeners *l, struct uvm_error *e) {
   int rc = write_timeline(l, o, s->run, e);
   if (s->run->interrupted) uvm_rows_interrupted(&l->rows, s->run->sim_ns);
   if (!rc && o->events) rc = uvm_rows_write(&l->rows, o->events, e);
   if (!rc && o->json) rc = uvm_json_report(s, o->json, e);
-  bool taken = to_stdout(o->json) || to_stdout(o->events) || to_stdout(o->timeline);
+  bool taken = uvm_to_stdout(o->json) || uvm_to_stdout(o->events) || uvm_to_stdout(o->timeline);
   if (!rc && !o->quiet && !taken) uvm_text_report(s, stdout);
   if (!rc && s->run->interrupted) rc = uvm_fail(e, UVM_EENV, "%s: interrupted; the report is partial", s->trace);
   return rc;
@@ -60,11 +52,11 @@ int uvm_cmd_replay(const struct uvm_options *o, struct uvm_error *e) {
   if (rc) return rc;
   struct listeners l = {0};
   struct uvm_session_result result;
-  double begin = seconds();
+  double begin = uvm_cli_seconds();
   rc = listen(&l, o, &places, e);
   if (!rc) rc = uvm_cli_simulate(o, 0, l.observers, l.n, &result, e);
   struct uvm_summary summary = {
-      .trace = o->operand[0], .run = &result, .metrics = &l.metrics, .wall_seconds = o->deterministic ? -1 : seconds() - begin};
+      .trace = o->operand[0], .run = &result, .metrics = &l.metrics, .wall_seconds = o->deterministic ? -1 : uvm_cli_seconds() - begin};
   if (!rc) rc = report(o, &summary, &l, e);
   release(&l);
   return rc;

@@ -31,8 +31,6 @@ static int list_allocs(struct uvm_trace *t, struct info *x, struct uvm_error *e)
   return rc;
 }
 
-static const char *const kinds[] = {"managed", "device", "pinned", "host"};
-
 static void print_info(const struct info *x, FILE *f) {
   enum { MAX_ROWS = 24 };
   static const char *const header[] = {"alloc", "id", "label", "kind", "bytes", ""};
@@ -51,7 +49,7 @@ static void print_info(const struct info *x, FILE *f) {
     uvm_table_cell(&t, "%zu", i);
     uvm_table_cell(&t, "%s", l->id);
     uvm_table_cell(&t, "%s", l->label);
-    uvm_table_cell(&t, "%s", kinds[l->kind]);
+    uvm_table_cell(&t, "%s", uvm_trace_kinds[l->kind]);
     uvm_table_cell(&t, "%s", uvm_count_text(l->bytes, n));
     uvm_table_cell(&t, "%s", uvm_size_text(l->bytes, size));
   }
@@ -79,7 +77,7 @@ static int json_info(const struct info *x, const char *path, struct uvm_error *e
     uvm_json_text(item, "id", x->allocs.v[i].id);
     uvm_json_u64(item, "number", i);
     uvm_json_text(item, "label", x->allocs.v[i].label);
-    uvm_json_text(item, "kind", kinds[x->allocs.v[i].kind]);
+    uvm_json_text(item, "kind", uvm_trace_kinds[x->allocs.v[i].kind]);
     uvm_json_u64(item, "bytes", x->allocs.v[i].bytes);
   }
   return uvm_json_write(o, path, e);
@@ -92,7 +90,7 @@ int uvm_cmd_trace_info(const struct uvm_options *o, struct uvm_error *e) {
   struct info x = {.path = o->operand[0], .format = uvm_trace_format(t)};
   if (!(rc = uvm_trace_survey(t, &x.facts, e))) rc = list_allocs(t, &x, e);
   if (!rc && o->json) rc = json_info(&x, o->json, e);
-  if (!rc && !o->quiet && !(o->json && !strcmp(o->json, "-"))) print_info(&x, stdout);
+  if (!rc && !o->quiet && !uvm_to_stdout(o->json)) print_info(&x, stdout);
   info_free(&x);
   uvm_trace_close(t);
   return rc;
@@ -111,7 +109,7 @@ static int copy(struct uvm_trace *t, struct uvm_trace_writer *w, uint64_t *recor
 }
 
 static int report_conversion(const struct uvm_options *o, uint64_t records, struct uvm_error *e) {
-  bool stdout_taken = !strcmp(o->output, "-") || (o->json && !strcmp(o->json, "-"));
+  bool stdout_taken = uvm_to_stdout(o->output) || uvm_to_stdout(o->json);
   if (!o->quiet && !stdout_taken) printf("%s -> %s: %llu records\n", o->operand[0], o->output, (unsigned long long)records);
   if (!o->json) return 0;
   cJSON *doc = uvm_json_object();

@@ -164,10 +164,9 @@ static int write_json(const struct uvm_options *o, const struct outcome *x, cons
 /* -- the command -- */
 
 static int report(const struct uvm_options *o, const struct outcome *x, const struct uvm_session_result *r, struct uvm_error *e) {
-  bool to_stdout = o->json && !strcmp(o->json, "-");
   int rc = o->json ? write_json(o, x, r, e) : 0;
   if (rc) return rc;
-  if (!o->quiet && !to_stdout) {
+  if (!o->quiet && !uvm_to_stdout(o->json)) {
     printf("%s on %s, driver %s, policy %s\n\n", o->operand[0], r->machine, r->driver, r->policy);
     if (x->has_decisions) print_decisions(&x->decisions, stdout);
     if (x->has_decisions && x->times.v.n) putchar('\n');

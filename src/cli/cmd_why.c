@@ -20,9 +20,8 @@ static int check_found(const struct uvm_options *o, const struct uvm_why *w, str
 static int report(const struct uvm_options *o, const struct uvm_why *w, const struct uvm_session_result *r, struct uvm_error *e) {
   int rc = check_found(o, w, e);
   if (rc) return rc;
-  bool to_stdout = o->json && !strcmp(o->json, "-");
   if (o->json && (rc = uvm_why_json(w, o->json, e))) return rc;
-  if (!o->quiet && !to_stdout) uvm_why_print(w, stdout);
+  if (!o->quiet && !uvm_to_stdout(o->json)) uvm_why_print(w, stdout);
   return r->interrupted ? uvm_fail(e, UVM_EENV, "%s: interrupted; the story is partial", o->operand[0]) : 0;
 }
 

@@ -62,6 +62,9 @@ void uvm_options_free(struct uvm_options *o);
 /* UVM_EUSAGE: "unknown WHAT 'NAME'; did you mean 'X'? known: a, b, c". names ends with NULL. */
 int uvm_unknown(struct uvm_error *e, const char *what, const char *name, const char *const *names);
 
+/* An output that goes to standard output, which then holds nothing else. */
+static inline bool uvm_to_stdout(const char *path) { return path && !strcmp(path, "-"); }
+
 int uvm_cmd_replay(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_validate(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_why(const struct uvm_options *o, struct uvm_error *e);

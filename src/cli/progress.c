@@ -64,7 +64,7 @@ void uvm_progress_line(const struct uvm_progress *p, double elapsed, double stil
 
 /* -- showing it -- */
 
-static double seconds(void) {
+double uvm_cli_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
@@ -95,7 +95,7 @@ void uvm_progress_show(void *ctx, const struct uvm_progress *p) {
   struct uvm_progress_bar *b = ctx;
   struct uvm_progress of = *p;
   char line[256];
-  double now = seconds();
+  double now = uvm_cli_seconds();
   if (!b->began) b->began = now;
   if (moves(b, p) || !b->moved) b->moved = now;
   if (now - b->began < 1 || now - b->shown < 0.1) return;

@@ -3,6 +3,8 @@
 #define UVM_PROGRESS_H
 #include "session.h"
 
+double uvm_cli_seconds(void); /* of a clock that never goes back */
+
 struct uvm_progress_bar { /* begin with the trace's name, all else zero */
   const char *trace;
   double began, moved, shown; /* seconds of a clock: the run began; something was read or done; a line was shown. 0: not yet */

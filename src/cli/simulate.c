@@ -9,7 +9,7 @@ static volatile sig_atomic_t running;
 int uvm_cli_places(const struct uvm_options *o, int side, struct uvm_places *out, struct uvm_error *e) {
   const struct uvm_session_config *c = &o->side[side].config;
   struct uvm_machine *m;
-  int rc = uvm_machine_open(c->machine ? c->machine : "nvidia-h200", c->costs ? c->costs : "measured", &m, e);
+  int rc = uvm_machine_open(c->machine, c->costs, &m, e);
   if (rc) return rc;
   uvm_places_init(out, &m->topology);
   uvm_machine_close(m);

@@ -19,8 +19,6 @@
 #include "base/base.h"
 #include <assert.h>
 
-#define UVM_MAX_PROCS 17                        /* the CPU and 16 GPUs */
-#define UVM_MAX_NODES 20
 enum uvm_kind { UVM_MANAGED, UVM_DEVICE, UVM_PINNED, UVM_HOST };
 const char *uvm_kind_name(enum uvm_kind kind);  /* as traces write it: "managed" */
 enum uvm_level { UVM_MAP_READ, UVM_MAP_WRITE, UVM_MAP_ATOMIC, UVM_MAP_LEVELS };   /* of a mapping; rising */

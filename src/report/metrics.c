@@ -8,10 +8,8 @@ const struct uvm_counter_info uvm_counter_info[] = {UVM_COUNTERS(INFO){NULL, UVM
 const struct uvm_counter_info uvm_proc_counter_info[] = {UVM_PROC_COUNTERS(INFO){NULL, UVM_COUNT, 0}};
 #undef INFO
 
-/* Who waited for a link no event tells; the peak is the session's to say. */
-static struct uvm_counters fresh(void) {
-  return (struct uvm_counters){.peak_gpu_bytes = UVM_UNKNOWN};
-}
+/* The peak is the session's to say. */
+static struct uvm_counters fresh(void) { return (struct uvm_counters){.peak_gpu_bytes = UVM_UNKNOWN}; }
 
 void uvm_counters_add(struct uvm_counters *a, const struct uvm_counters *b) {
   for (const struct uvm_counter_info *i = uvm_counter_info; i->key; i++) {

@@ -157,13 +157,13 @@ static int busiest_first(const void *a, const void *b) {
 
 /* "cpu rw, gpu0 r" */
 static void users(const struct uvm_places *p, const struct uvm_alloc_metrics *a, char *out, size_t size) {
-  size_t n = 0;
   *out = 0;
-  for (unsigned i = 0; i < p->nprocs && n < size; i++) {
+  for (unsigned i = 0; i < p->nprocs; i++) {
     const struct uvm_proc_counters *c = &a->procs[i];
+    char user[32];
     if (!(c->reads | c->writes | c->atomics)) continue;
-    n += (size_t)snprintf(out + n, size - n, "%s%s %s%s%s", n ? ", " : "", p->proc[i], c->reads ? "r" : "", c->writes ? "w" : "",
-                          c->atomics ? "a" : "");
+    snprintf(user, sizeof user, "%s %s%s%s", p->proc[i], c->reads ? "r" : "", c->writes ? "w" : "", c->atomics ? "a" : "");
+    uvm_list_add(out, size, ", ", user);
   }
 }
 

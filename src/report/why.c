@@ -1,6 +1,7 @@
 #include "report/why.h"
 #include "report/json.h"
 #include "report/table.h"
+#include "trace.h"
 
 void uvm_why_init(struct uvm_why *w, const struct uvm_places *places, const char *alloc, uint64_t page) {
   *w = (struct uvm_why){.places = *places, .wanted = alloc, .page = page};
@@ -36,9 +37,7 @@ static char *fault_text(const struct uvm_event *e, const char *proc) {
 }
 
 static char *advice_text(uint64_t advice) {
-  static const char *const words[] = {"set_read_mostly", "unset_read_mostly", "set_preferred_location", "unset_preferred_location",
-                                      "set_accessed_by", "unset_accessed_by", "set_coarse_grain",       "unset_coarse_grain"};
-  return uvm_format("advice %s", advice < 8 ? words[advice] : "?");
+  return uvm_format("advice %s", advice <= UVM_TA_UNSET_COARSE_GRAIN ? uvm_trace_advices[advice] : "?");
 }
 
 /* What an event did to a page, or NULL for events that are not about pages. */
@@ -165,20 +164,21 @@ void uvm_why_event(void *why, const struct uvm_event *e) {
 /* -- printing -- */
 
 static const char *resident_text(const struct uvm_why *w, const struct uvm_why_line *l, char *out, size_t size) {
-  size_t n = 0;
-  snprintf(out, size, "nowhere");
-  for (unsigned i = 0; i < w->places.nnodes && n < size; i++)
-    if (l->resident >> i & 1) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "+" : "", w->places.node[i]);
-  return out;
+  *out = 0;
+  for (unsigned i = 0; i < w->places.nnodes; i++)
+    if (l->resident >> i & 1) uvm_list_add(out, size, "+", w->places.node[i]);
+  return *out ? out : "nowhere";
 }
 
 static const char *mapped_text(const struct uvm_why *w, const struct uvm_why_line *l, char *out, size_t size) {
   static const char *const levels[] = {"", "r", "rw", "rwa"};
-  size_t n = 0;
-  snprintf(out, size, "-");
-  for (unsigned i = 0; i < w->places.nprocs && n < size; i++)
-    if (l->mapped[i]) n += (size_t)snprintf(out + n, size - n, "%s%s:%s", n ? " " : "", w->places.proc[i], levels[l->mapped[i]]);
-  return out;
+  *out = 0;
+  for (unsigned i = 0; i < w->places.nprocs; i++) {
+    char one[32];
+    snprintf(one, sizeof one, "%s:%s", w->places.proc[i], levels[l->mapped[i]]);
+    if (l->mapped[i]) uvm_list_add(out, size, " ", one);
+  }
+  return *out ? out : "-";
 }
 
 static void print_line(struct uvm_table *t, const struct uvm_why *w, const struct uvm_why_line *l) {

@@ -24,7 +24,11 @@ static bool same(const struct uvm_row *a, const struct uvm_row *b) {
   return a->kind == b->kind && a->offset == b->offset && (!sized || (a->value == b->value && a->flags == b->flags));
 }
 
-struct tally { size_t recorded, simulated; int64_t bad_alloc; size_t bad_at; };
+struct tally {
+  size_t recorded, simulated;
+  int64_t bad_alloc;
+  size_t bad_at;
+};
 typedef bool compare_fn(row_list *recorded, row_list *simulated, size_t *at);
 
 static void run(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what, compare_fn *equal) {
@@ -63,14 +67,14 @@ static bool subsequence(row_list *r, row_list *m, size_t *at) {
 /* Pages moved, as sorted lists with repeats: a page that came twice must come twice. */
 typedef UVM_VEC(uint64_t) page_list;
 
-static int ascending(const void *a, const void *b) {
+int uvm_conform_ascending(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return (x > y) - (x < y);
 }
 
 static bool equal_lists(page_list *a, page_list *b, size_t *at) {
-  if (a->n) qsort(a->v, a->n, sizeof *a->v, ascending);
-  if (b->n) qsort(b->v, b->n, sizeof *b->v, ascending);
+  if (a->n) qsort(a->v, a->n, sizeof *a->v, uvm_conform_ascending);
+  if (b->n) qsort(b->v, b->n, sizeof *b->v, uvm_conform_ascending);
   for (*at = 0; *at < a->n && *at < b->n; ++*at)
     if (a->v[*at] != b->v[*at]) break;
   bool ok = *at == a->n && *at == b->n;
@@ -101,7 +105,15 @@ static bool same_sizes(row_list *r, row_list *m, size_t *at) {
   return equal_lists(&a, &b, at);
 }
 
-void uvm_conform_order(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) { run(s, w, kinds, what, in_order); }
-void uvm_conform_pages(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) { run(s, w, kinds, what, same_pages); }
-void uvm_conform_sizes(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) { run(s, w, kinds, what, same_sizes); }
-void uvm_conform_subsequence(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) { run(s, w, kinds, what, subsequence); }
+void uvm_conform_order(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) {
+  run(s, w, kinds, what, in_order);
+}
+void uvm_conform_pages(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) {
+  run(s, w, kinds, what, same_pages);
+}
+void uvm_conform_sizes(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) {
+  run(s, w, kinds, what, same_sizes);
+}
+void uvm_conform_subsequence(struct uvm_score *s, const struct uvm_run_of *w, uint32_t kinds, const char *what) {
+  run(s, w, kinds, what, subsequence);
+}

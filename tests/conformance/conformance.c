@@ -2,16 +2,24 @@
  * Usage: conformance [--quick] DIRECTORY    (of recordings). Exit 1 when a row fails. */
 #include "tests/conformance/conformance.h"
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #define BIT(k) (1u << UVM_ROW_##k)
-enum { CPU_ORDER = 1, D2H_SETS = 2, SUBSEQUENCE = 4, WIDE = 8, TRACED = 16 };   /* TRACED: it depends on time */
-static const struct { const char *name; unsigned checks; bool quick; } workloads[] = {
-    {"block_read", CPU_ORDER | D2H_SETS, false}, {"chase", CPU_ORDER | D2H_SETS, true},
-    {"cpufan", CPU_ORDER | D2H_SETS, true},             {"epochs", CPU_ORDER | D2H_SETS, true},
-    {"fan", CPU_ORDER | D2H_SETS, true},                {"first_touch", CPU_ORDER | D2H_SETS, false},
-    {"prefetch", CPU_ORDER | D2H_SETS, true},           {"random", CPU_ORDER | D2H_SETS, false},
-    {"stream_write", CPU_ORDER | D2H_SETS | WIDE, false}, {"advise", SUBSEQUENCE, false},
+enum { CPU_ORDER = 1, D2H_SETS = 2, SUBSEQUENCE = 4, WIDE = 8, TRACED = 16 }; /* TRACED: it depends on time */
+static const struct {
+  const char *name;
+  unsigned checks;
+  bool quick;
+} workloads[] = {
+    {"block_read", CPU_ORDER | D2H_SETS, false},
+    {"chase", CPU_ORDER | D2H_SETS, true},
+    {"cpufan", CPU_ORDER | D2H_SETS, true},
+    {"epochs", CPU_ORDER | D2H_SETS, true},
+    {"fan", CPU_ORDER | D2H_SETS, true},
+    {"first_touch", CPU_ORDER | D2H_SETS, false},
+    {"prefetch", CPU_ORDER | D2H_SETS, true},
+    {"random", CPU_ORDER | D2H_SETS, false},
+    {"stream_write", CPU_ORDER | D2H_SETS | WIDE, false},
+    {"advise", SUBSEQUENCE, false},
     {"stream_small", WIDE | CPU_ORDER | TRACED, false},
 };
 
@@ -28,13 +36,8 @@ void uvm_conform_row(struct uvm_score *s, bool ok, const char *workload, const c
 
 /* -- numbers about batches -- */
 
-static int by_value(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
 static uint64_t median(uint64_t *v, size_t n) {
-  qsort(v, n, sizeof *v, by_value);
+  qsort(v, n, sizeof *v, uvm_conform_ascending);
   return n ? v[n / 2] : 0;
 }
 
@@ -42,11 +45,15 @@ static uint64_t median(uint64_t *v, size_t n) {
 static void streaming_batches(struct uvm_score *s, const struct uvm_run_of *w) {
   UVM_VEC(uint64_t) first = {0}, rest = {0};
   for (size_t i = 0; i < w->batches.n; i++)
-    if (w->batches.v[i].first) UVM_PUSH(&first) = w->batches.v[i].distinct;
-    else UVM_PUSH(&rest) = w->batches.v[i].distinct;
+    if (w->batches.v[i].first)
+      UVM_PUSH(&first) = w->batches.v[i].distinct;
+    else
+      UVM_PUSH(&rest) = w->batches.v[i].distinct;
   uint64_t f = median(first.v, first.n), r = median(rest.v, rest.n);
-  uvm_conform_row(s, f >= 100 && f <= 130, w->name, "pages in a kernel's first batch", "median %llu of %zu (recorded 100-130)", (unsigned long long)f, first.n);
-  uvm_conform_row(s, r >= 45 && r <= 100, w->name, "pages in a later batch", "median %llu of %zu (recorded 45-100)", (unsigned long long)r, rest.n);
+  uvm_conform_row(s, f >= 100 && f <= 130, w->name, "pages in a kernel's first batch", "median %llu of %zu (recorded 100-130)",
+                  (unsigned long long)f, first.n);
+  uvm_conform_row(s, r >= 45 && r <= 100, w->name, "pages in a later batch", "median %llu of %zu (recorded 45-100)", (unsigned long long)r,
+                  rest.n);
   uvm_mem_free(first.v), uvm_mem_free(rest.v);
 }
 
@@ -68,8 +75,9 @@ static void random_batches(struct uvm_score *s, const struct uvm_run_of *w) {
   }
   uvm_conform_row(s, n >= 18 && n <= 26, w->name, "batches at 1 %", "%zu (recorded 22)", n);
   uvm_conform_row(s, outside <= 2, w->name, "faults a batch at 1 %", "%zu of %zu outside 13-41, most %zu", outside, n, most);
-  double r = (double)bytes_in(&w->recorded, 0), m = (double)bytes_in(&w->simulated, 0);
-  uvm_conform_row(s, r > 0 && m / r > 0.97 && m / r < 1.03, w->name, "bytes to the GPU at 1 %", "%.1f %% of the recorded", r > 0 ? 100 * m / r : 0);
+  uint64_t r = bytes_in(&w->recorded, 0), m = bytes_in(&w->simulated, 0);
+  double share = r ? 100 * (double)m / (double)r : 0;
+  uvm_conform_row(s, share > 97 && share < 103, w->name, "bytes to the GPU at 1 %", "%.1f %% of the recorded", share);
 }
 
 /* `fan`: one batch up to 128 faults, two at 256. Batches an allocation, recorded and simulated. */
@@ -120,8 +128,10 @@ static void recorded(struct uvm_score *s, const char *dir, bool quick) {
     if (quick && !workloads[i].quick) continue;
     struct uvm_run_of w;
     struct uvm_error e;
-    if (uvm_conform_run(&w, dir, workloads[i].name, workloads[i].checks & TRACED ? "traced" : NULL, 0, &e)) uvm_conform_row(s, false, w.name, "replay", "%s", e.text);
-    else compare(s, &w, workloads[i].checks);
+    if (uvm_conform_run(&w, dir, workloads[i].name, workloads[i].checks & TRACED ? "traced" : NULL, 0, &e))
+      uvm_conform_row(s, false, w.name, "replay", "%s", e.text);
+    else
+      compare(s, &w, workloads[i].checks);
     uvm_conform_free(&w);
   }
 }
@@ -131,8 +141,8 @@ static unsigned long long mib(uint64_t bytes) { return (unsigned long long)bytes
 /* -- with less memory than the program uses -- */
 
 static void oversubscribed(struct uvm_score *s, const char *dir, bool quick) {
-  static const char *const names[] = {"cpufan", "epochs", "chase", "prefetch", "fan", "advise", "block_read", "first_touch", "pingpong",
-                                      "random", "stream_read", "stream_small", "stream_write", "thrash"};
+  static const char *const names[] = {"cpufan",      "epochs",   "chase",  "prefetch",    "fan",          "advise",       "block_read",
+                                      "first_touch", "pingpong", "random", "stream_read", "stream_small", "stream_write", "thrash"};
   static const double fractions[] = {0.25, 0.5, 0.9};
   size_t n = quick ? 3 : sizeof names / sizeof *names;
   for (size_t i = 0; i < n; i++)
@@ -148,7 +158,8 @@ static void oversubscribed(struct uvm_score *s, const char *dir, bool quick) {
         bool fits = w.result.peak_gpu_bytes <= w.result.gpu_capacity;
         uvm_conform_row(s, fits && kept == w.result.resident_gpu_bytes, names[i], what,
                         "peak %llu of %llu MiB; came %llu, made there %llu, went %llu, freed %llu, left %llu", mib(w.result.peak_gpu_bytes),
-                        mib(w.result.gpu_capacity), mib(w.in), mib(w.populated), mib(w.out), mib(w.dropped), mib(w.result.resident_gpu_bytes));
+                        mib(w.result.gpu_capacity), mib(w.in), mib(w.populated), mib(w.out), mib(w.dropped),
+                        mib(w.result.resident_gpu_bytes));
       }
       uvm_conform_free(&w);
     }

@@ -9,7 +9,10 @@ static const char trace[] = "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 
                             "r a 0 128K split=cyclic step=4096 width=4\nr b 0 128K split=cyclic step=4096 width=4\n"
                             "w c 0 128K split=cyclic step=4096 width=4\ndone\nsync\n";
 
-struct batches { size_t n; unsigned raw[8]; };
+struct batches {
+  size_t n;
+  unsigned raw[8];
+};
 
 static void watch(void *ctx, const struct uvm_event *e) {
   struct batches *b = ctx;
@@ -26,7 +29,8 @@ void uvm_conform_titanv(struct uvm_score *s) {
   struct uvm_session_config c = {.trace = path, .machine = "nvidia-titanv", .prefetch = "none", .observers = &o, .nobservers = 1};
   struct uvm_session_result result;
   struct uvm_error e = {.text = "the trace cannot be written"};
-  if (!written || uvm_session_run(&c, &result, &e)) uvm_conform_row(s, false, "titanv", "batches of one warp", "%s", e.text);
+  if (!written || uvm_session_run(&c, &result, &e))
+    uvm_conform_row(s, false, "titanv", "batches of one warp", "%s", e.text);
   else
     uvm_conform_row(s, b.n == 3 && b.raw[0] == 56 && b.raw[1] == 8 && b.raw[2] == 32, "titanv", "batches of one warp",
                     "%u, %u, %u (recorded 56, 8, 32)", b.raw[0], b.raw[1], b.raw[2]);

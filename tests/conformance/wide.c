@@ -4,7 +4,9 @@
 #include "tests/conformance/conformance.h"
 #include "tests/naive_density.h"
 
-struct window { bool there[NAIVE_PAGES], expected[NAIVE_PAGES], faulted[NAIVE_PAGES], pending; };
+struct window {
+  bool there[NAIVE_PAGES], expected[NAIVE_PAGES], faulted[NAIVE_PAGES], pending;
+};
 struct rule {
   UVM_VEC(struct window *) allocs;
   UVM_VEC(size_t) sizes;
@@ -27,8 +29,10 @@ static void moved(struct rule *r, uint32_t alloc, uint64_t offset, uint64_t byte
   for (uint64_t o = offset; o < offset + bytes; o += UVM_PAGE) {
     struct window *w = window_of(r, alloc, o);
     int p = (int)(o / UVM_PAGE % NAIVE_PAGES);
-    if (to_gpu && by_fault) settle(r, w);
-    else w->expected[p] = to_gpu;               /* not of GPU faults: taken as it is */
+    if (to_gpu && by_fault)
+      settle(r, w);
+    else
+      w->expected[p] = to_gpu; /* not of GPU faults: taken as it is */
     w->there[p] = to_gpu;
   }
 }
@@ -76,8 +80,11 @@ void uvm_conform_rule(struct uvm_score *s, const char *dir, const char *name) {
   struct uvm_session_config c = {.trace = trace, .thrash = "none", .observers = &o, .nobservers = 1};
   struct uvm_session_result result;
   struct uvm_error e;
-  if (uvm_session_run(&c, &result, &e)) uvm_conform_row(s, false, name, "the density rule", "%s", e.text);
-  else uvm_conform_row(s, r.services > 0 && !r.wrong, name, "the density rule, at section ends", "%zu services, %zu sections, %zu blocks differ", r.services, r.sections, r.wrong);
+  if (uvm_session_run(&c, &result, &e))
+    uvm_conform_row(s, false, name, "the density rule", "%s", e.text);
+  else
+    uvm_conform_row(s, r.services > 0 && !r.wrong, name, "the density rule, at section ends",
+                    "%zu services, %zu sections, %zu blocks differ", r.services, r.sections, r.wrong);
   for (size_t a = 0; a < r.allocs.n; a++) uvm_mem_free(r.allocs.v[a]);
   uvm_mem_free(r.allocs.v), uvm_mem_free(r.sizes.v), uvm_mem_free(trace);
 }

@@ -8,16 +8,16 @@ static void watch(void *ctx, const struct uvm_event *e) {
   int gpu_src = e->src < w->simulated.places.nnodes ? w->simulated.places.gpu[e->src] : -1;
   int gpu_dst = e->dst < w->simulated.places.nnodes ? w->simulated.places.gpu[e->dst] : -1;
   switch (e->kind) {
-  case UVM_E_SECTION_BEGIN: w->kernel_began = true; break;
+  case UVM_E_SECTION_BEGIN: w->section_began = true; break;
   case UVM_E_GPU_BATCH:
-    UVM_PUSH(&w->batches) = (struct uvm_batch){e->alloc, e->raw, e->distinct, 0, w->kernel_began};
-    w->kernel_began = false;
+    UVM_PUSH(&w->batches) = (struct uvm_batch){e->alloc, e->raw, e->distinct, w->section_began};
+    w->section_began = false;
     break;
   case UVM_E_TRANSFER:
     if (gpu_dst >= 0) w->in += e->bytes;
     if (gpu_src >= 0) w->out += e->bytes;
     break;
-  case UVM_E_DUPLICATE:                         /* the copy at the source stays */
+  case UVM_E_DUPLICATE: /* the copy at the source stays */
     if (gpu_src >= 0) w->out -= (uint64_t)uvm_mask_count(e->mask) * UVM_PAGE;
     break;
   case UVM_E_POPULATE:
@@ -41,7 +41,7 @@ static int read_recording(struct uvm_run_of *w, struct uvm_error *e) {
 int uvm_conform_run(struct uvm_run_of *w, const char *dir, const char *name, const char *costs, double factor, struct uvm_error *e) {
   *w = (struct uvm_run_of){.dir = dir, .name = name};
   struct uvm_machine *m;
-  int rc = uvm_machine_open("nvidia-h200", "measured", &m, e);
+  int rc = uvm_machine_open(NULL, NULL, &m, e);
   if (rc) return rc;
   struct uvm_places places;
   uvm_places_init(&places, &m->topology);

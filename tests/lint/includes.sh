@@ -14,10 +14,8 @@ part_of() {
   model/*) echo model ;;
   report/*) echo report ;;
   cli/*) echo cli ;;
-  policies.h) echo policies ;;
-  trace.h | sink.h | readers/* | writers/*) echo traces ;;
   session.h | engine.h) echo "${1%.h}" ;;
-  *) echo self ;;
+  *) if [ -e "traces/$1" ]; then echo traces; elif [ -e "policies/$1" ]; then echo policies; else echo self; fi ;;
   esac
 }
 

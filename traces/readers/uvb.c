@@ -200,7 +200,7 @@ static int set_field(struct state *s, const struct uvm_field *f, void *object, s
     code = set_string(s, f, object, v, e);
     return code ? code : set_iteration(s, object, e);
   case UVM_F_PROC:
-  case UVM_F_ADVISED: end = UVM_TRACE_MAX_PROCS; break;
+  case UVM_F_ADVISED: end = UVM_MAX_PROCS; break;
   case UVM_F_WORD:
     for (end = 0; f->words[end];) end++;
     break;
