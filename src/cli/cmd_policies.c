@@ -8,6 +8,10 @@
 
 static const char *const hook_options[UVM_HOOKS] = {
     [UVM_HOOK_PLACE] = "place", [UVM_HOOK_PREFETCH] = "prefetch", [UVM_HOOK_EVICT] = "evict", [UVM_HOOK_THRASH] = "thrash"};
+/* What holds where nobody answers. */
+static const char *const without[UVM_HOOKS] = {[UVM_HOOK_PLACE] = "pages go where the driver's own rules say",
+                                               [UVM_HOOK_PREFETCH] = "no prefetch: only faulted pages move",
+                                               [UVM_HOOK_THRASH] = "no thrashing control"};
 
 /* -- options, as people and programs read them -- */
 
@@ -110,7 +114,7 @@ static bool explain_parts(const char *name, const struct uvm_preset *above) {
     if (p->policy)
       explain_policy(p->policy, above);
     else
-      puts("  answers nothing: the core's own default holds");
+      printf("  %s\n", without[p->hook]);
     any = true;
   }
   return any;
@@ -168,7 +172,7 @@ static void list(void) {
       if ((int)p->hook != h) continue;
       uvm_table_cell(&t, "--%s", hook_options[h]);
       uvm_table_cell(&t, "%s", p->name);
-      uvm_table_cell(&t, "%s", p->policy ? p->policy->help : "answers nothing: the core's own default holds");
+      uvm_table_cell(&t, "%s", p->policy ? p->policy->help : without[h]);
     }
   for (size_t i = 0; uvm_drivers[i]; i++)
     uvm_table_cell(&t, "--driver"), uvm_table_cell(&t, "%s", uvm_drivers[i]->name), uvm_table_cell(&t, "%s", uvm_drivers[i]->help);
