@@ -98,19 +98,24 @@ static int choose_policy(struct session *s) {
   return rc;
 }
 
-/* "nvidia" or "nvidia-595". */
+/* "nvidia" or "nvidia-595". Another driver than the machine's has another count of versions. */
 static int choose_driver(struct session *s) {
   const char *text = s->config->driver;
+  struct uvm_topology *told = &s->machine->topology;
   char name[24];
   bool whole = snprintf(name, sizeof name, "%s", text ? text : s->machine->driver) < (int)sizeof name;
   char *dash = text && whole ? strrchr(name, '-') : NULL;
   uint64_t version;
-  if (dash && uvm_parse_u64(dash + 1, UINT32_MAX, &version)) {
-    *dash = 0;
-    s->machine->topology.driver_version = (uint32_t)version;
-  }
+  bool versioned = dash && uvm_parse_u64(dash + 1, UINT32_MAX, &version);
+  if (versioned) *dash = 0;
   s->core.driver = uvm_driver_find(name, s->error);
-  return s->core.driver ? 0 : s->error->code;
+  if (!s->core.driver) return s->error->code;
+  told->driver = s->core.driver->name;
+  if (versioned)
+    told->driver_version = (uint32_t)version;
+  else if (strcmp(name, s->machine->driver))
+    told->driver_version = s->core.driver->version;
+  return 0;
 }
 
 /* -- memory of the GPUs -- */

@@ -10,8 +10,8 @@ done
 cat <<'TEXT'
 What this means: `chase` walks memory with one GPU thread in four orders, `prefetch` moves allocations of 4 KiB to 1 GiB back and
 forth on request, `cpufan` makes the CPU pull pages back from the GPU. Every row marked exact is the same faults, in the same
-order, and the same transfers that driver 580.159.04 made on an H200; nothing was fitted to these workloads. `alloc` is the
-allocation's number in the trace, `pages` counts 4 KiB pages, `sizes` are the copies, each with its size, in order.
+order, and the same transfers that driver 580.159.04 made on an H200; the simulation got the trace and nothing else. `alloc` is the
+allocation's number in the trace, `pages` counts the 4 KiB pages that moved, `sizes` the copies of each size.
 
 Next:
   build/uvmsim replay traces/samples/oversubscribed.uvt --gpu-memory 8M       what a GPU that is too small does

@@ -69,8 +69,8 @@ static int check_access(const struct uvm_check *c, struct uvm_trace_access *a, b
   if (loop && a->by_block) return uvm_input_fail(c->in, a->line, e, "expected split= or by=, found both");
   if (!a->has_width) a->width = loop ? 8 : a->bytes;
   if (!a->has_step) a->step = inside ? a->width : c->page ? c->page : UVM_PAGE;
-  code = amount(c, a->line, "step", a->step, e);
-  if (!code) code = amount(c, a->line, "width", a->width, e);
+  code = amount(c, a->line, "width", a->width, e);
+  if (!code) code = amount(c, a->line, "step", a->step, e); /* a width, where none is given */
   return code ? code : element_bytes(c, a, e);
 }
 

@@ -37,7 +37,7 @@ static bool parse(const struct uvm_opt *o, const char *value, uint64_t *u, doubl
 }
 
 int uvm_opt_set(const struct uvm_opt *table, void *state, const char *owner, const char *key, const char *value, struct uvm_error *e) {
-  static const char *const kinds[] = {"0 or 1", "a whole number", "a whole number", "a number", "a size (bytes, K, M, G, T)", "a time (ns, us, ms, s)"};
+  static const char *const kinds[] = {"true or false", "a whole number", "a whole number", "a number", "a size (bytes, K, M, G, T)", "a time (ns, us, ms, s)"};
   const struct uvm_opt *o = uvm_opt_find(table, key);
   uint64_t u = 0;
   double f = 0;

@@ -13,8 +13,8 @@ static const struct {
 } statuses[] = {{"0", "ok"},
                 {"1", "the answer is no (validate, diff)"},
                 {"2", "usage"},
-                {"3", "bad input"},
-                {"4", "the environment: memory, files, interruption"}};
+                {"3", "bad input, or input that cannot be read"},
+                {"4", "the environment: memory, files that cannot be written, interruption"}};
 enum { STATUSES = sizeof statuses / sizeof *statuses };
 
 static bool takes(const struct uvm_command *c, const struct uvm_option *o) { return o->commands & c->bit; }

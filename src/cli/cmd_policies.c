@@ -6,6 +6,11 @@
 #include "report/json.h"
 #include "report/table.h"
 
+/* What holds where nobody answers. */
+static const char *const without[UVM_HOOKS] = {[UVM_HOOK_PLACE] = "pages go where the driver's own rules say",
+                                               [UVM_HOOK_PREFETCH] = "no prefetch: only faulted pages move",
+                                               [UVM_HOOK_THRASH] = "no thrashing control"};
+
 /* -- options, as people and programs read them -- */
 
 static const char *value_text(const struct uvm_opt *o, double v, char buf[static 32]) {
@@ -107,7 +112,7 @@ static bool explain_parts(const char *name, const struct uvm_preset *above) {
     if (p->policy)
       explain_policy(p->policy, above);
     else
-      puts("  answers nothing: the core's own default holds");
+      printf("  %s\n", without[p->hook]);
     any = true;
   }
   return any;
@@ -165,7 +170,7 @@ static void list(void) {
       if ((int)p->hook != h) continue;
       uvm_table_cell(&t, "--%s", uvm_hook_options[h]);
       uvm_table_cell(&t, "%s", p->name);
-      uvm_table_cell(&t, "%s", p->policy ? p->policy->help : "answers nothing: the core's own default holds");
+      uvm_table_cell(&t, "%s", p->policy ? p->policy->help : without[h]);
     }
   for (size_t i = 0; uvm_drivers[i]; i++)
     uvm_table_cell(&t, "--driver"), uvm_table_cell(&t, "%s", uvm_drivers[i]->name), uvm_table_cell(&t, "%s", uvm_drivers[i]->help);

@@ -55,8 +55,12 @@ int uvm_cmd_replay(const struct uvm_options *o, struct uvm_error *e) {
   double begin = uvm_cli_seconds();
   rc = listen(&l, o, &places, e);
   if (!rc) rc = uvm_cli_simulate(o, 0, l.observers, l.n, &result, e);
-  struct uvm_summary summary = {
-      .trace = o->operand[0], .run = &result, .metrics = &l.metrics, .wall_seconds = o->deterministic ? -1 : uvm_cli_seconds() - begin};
+  struct uvm_summary summary = {.trace = o->operand[0],
+                                .run = &result,
+                                .metrics = &l.metrics,
+                                .asked = o->asked.v,
+                                .nasked = o->asked.n,
+                                .wall_seconds = o->deterministic ? -1 : uvm_cli_seconds() - begin};
   if (!rc) rc = report(o, &summary, &l, e);
   release(&l);
   return rc;

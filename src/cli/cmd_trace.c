@@ -37,8 +37,9 @@ static void print_info(const struct info *x, FILE *f) {
   const struct uvm_trace_facts *a = &x->facts;
   char n[32], size[24], peak[24];
   fprintf(f, "%s: format %s, page %llu, %u GPU%s\n", x->path, x->format, (unsigned long long)a->page, a->gpus, a->gpus == 1 ? "" : "s");
-  fprintf(f, "records %s: allocations %llu, kernels %llu, access records %llu, sections %llu\n", uvm_count_text(a->records, n),
-          (unsigned long long)a->allocs, (unsigned long long)a->kernels, (unsigned long long)a->accesses, (unsigned long long)a->sections);
+  fprintf(f, "records %s (a kernel is one): allocations %llu, kernels %llu, access records %llu (those in kernels too), sections %llu\n",
+          uvm_count_text(a->records, n), (unsigned long long)a->allocs, (unsigned long long)a->kernels, (unsigned long long)a->accesses,
+          (unsigned long long)a->sections);
   fprintf(f, "managed memory: %s in all, at most %s at once\n", uvm_size_text(a->managed_bytes, size),
           uvm_size_text(a->peak_managed_bytes, peak));
   if (!x->allocs.n) return;

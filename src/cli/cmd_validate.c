@@ -69,7 +69,7 @@ static void falls_cell(struct uvm_table *t, const struct uvm_spread *x) {
   else if (x->outside <= 0)
     uvm_table_cell(t, "%s", "within");
   else
-    uvm_table_cell(t, "%.0f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
+    uvm_table_cell(t, "%.1f %% %s", x->outside, x->seconds > x->max ? "above" : "below");
 }
 
 /* "transfers 83 %": of the predicted time. */
@@ -81,14 +81,14 @@ static void cause_cell(struct uvm_table *t, const struct uvm_spread *x) {
     uvm_table_cell(t, "%s", "-");
 }
 
-static void print_times(const struct uvm_spreads *s, FILE *f) {
+static void print_times(const struct uvm_options *o, const struct uvm_spreads *s, FILE *f) {
   static const char *const header[] = {"section", "part", "recorded min", "median", "max", "predicted", "falls", "largest cause"};
   struct uvm_table t;
-  size_t within = 0, predicted = 0;
+  size_t within = 0, predicted = 0, failed = 0;
   uvm_table_init(&t, "llrrrrll", header);
   for (size_t i = 0; i < s->v.n; i++) {
     const struct uvm_spread *x = &s->v.v[i];
-    predicted += x->predicted, within += x->predicted && x->outside <= 0;
+    predicted += x->predicted, within += x->predicted && x->outside <= 0, failed += time_fails(o, x);
     uvm_table_cell(&t, "%s", x->section);
     uvm_table_cell(&t, "%s", x->part);
     time_cell(&t, x->min), time_cell(&t, x->median), time_cell(&t, x->max);
@@ -100,7 +100,9 @@ static void print_times(const struct uvm_spreads *s, FILE *f) {
     cause_cell(&t, x);
   }
   uvm_table_print(&t, f);
-  fprintf(f, "\n%zu of %zu predicted times fall within the recorded spread\n", within, predicted);
+  fprintf(f, "\n%zu of %zu predicted times fall within the recorded spread", within, predicted);
+  if (o->tolerance >= 0) fprintf(f, ", %zu outside it by more than %g %%", failed, o->tolerance);
+  fputc('\n', f);
 }
 
 /* -- for programs -- */
@@ -170,7 +172,7 @@ static int report(const struct uvm_options *o, const struct outcome *x, const st
     printf("%s on %s, driver %s, policy %s\n\n", o->operand[0], r->machine, r->driver, r->policy);
     if (x->has_decisions) print_decisions(&x->decisions, stdout);
     if (x->has_decisions && x->times.v.n) putchar('\n');
-    if (x->times.v.n) print_times(&x->times, stdout);
+    if (x->times.v.n) print_times(o, &x->times, stdout);
   }
   return failures(o, x) ? UVM_ENO : 0;
 }

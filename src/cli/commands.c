@@ -11,8 +11,10 @@ const struct uvm_command uvm_commands[] = {
      "Replays TRACE and puts the result beside the recording given with --observed, allocation by allocation: CPU faults and GPU fault "
      "batches in "
      "order, pages moved each way, transfer sizes, thrashing control. Verdicts: exact; subsequence (every recorded row is found, in order, "
-     "among the simulated ones: recorders lose rows of wide kernels); differs, with the first difference. With --sections, predicted "
-     "section times stand beside the recorded spread, with the largest cause of each. The exit status is 1 when something differs by more than --tolerance.",
+     "among the simulated ones: recorders lose rows of wide kernels); close (counts within --tolerance); differs, with the first "
+     "difference. With --sections, predicted "
+     "section times stand beside the recorded spread, with the largest cause of each. The exit status is 1 when something differs by more "
+     "than --tolerance.",
      "uvmsim validate chase.uvt.gz --observed chase.events.csv.gz --sections sections.csv", uvm_cmd_validate},
     {"why", UVM_CMD_WHY, "TRACE", 1, 1, "tells the biography of one page: each fault, the rule that decided, the cost",
      "Replays TRACE and prints everything that happened to one page: when, what, the rule that decided, where the page was and who had it "
@@ -24,7 +26,8 @@ const struct uvm_command uvm_commands[] = {
      "with what stands around it. The sides are: two runs of one trace (diff TRACE --policy nvidia --prefetch-b none): any option of a run "
      "followed by -b is for the second one; runs of two traces (diff before.uvt after.uvt), say without and with advice; a run and a "
      "recording (diff TRACE --observed FILE); or two event files (diff A.csv B.csv). "
-     "Times are not compared. The exit status is 1 when the sides part.",
+     "Times are not compared. GPU faults include those that found their page mapped by then, which a replay's report leaves out. The exit "
+     "status is 1 when the sides part.",
      "uvmsim diff app.uvt --evict-b fifo --gpu-memory 64M", uvm_cmd_diff},
     {"trace info", UVM_CMD_INFO, "TRACE", 1, 1, "says what a trace holds", "Reads TRACE, checks all of it, and says what it holds.",
      "uvmsim trace info app.uvt.gz", uvm_cmd_trace_info},

@@ -183,7 +183,7 @@ static int value_of(struct words *w, const struct uvm_option *o, const char *att
 static int parse_option(struct words *w, struct uvm_options *all, const char *word, struct uvm_error *e) {
   const struct uvm_option *o;
   const char *attached = NULL, *value;
-  int side = 0;
+  int side = 0, from = w->at - 1;
   size_t n = strcspn(word, "=");
   if (word[1] == '-') {
     o = find_long(all->command, word + 2, n - 2, &side);
@@ -197,6 +197,7 @@ static int parse_option(struct words *w, struct uvm_options *all, const char *wo
   int rc = value_of(w, o, attached, &value, e);
   if (rc) return rc;
   if (side) w->given_b |= 1ull << (o - uvm_option_table);
+  for (int i = from; o->sided && !side && i < w->at; i++) UVM_PUSH(&all->asked) = w->argv[i];
   return set(all, o, side, value, e);
 }
 
@@ -298,6 +299,6 @@ int uvm_options_parse(int argc, char **argv, struct uvm_options *o, struct uvm_e
 
 void uvm_options_free(struct uvm_options *o) {
   for (size_t i = 0; i < o->side[1].settings.n; i++) uvm_mem_free((char *)o->side[1].settings.v[i].owner); /* has all of the first's */
-  uvm_mem_free(o->side[0].settings.v), uvm_mem_free(o->side[1].settings.v);
+  uvm_mem_free(o->side[0].settings.v), uvm_mem_free(o->side[1].settings.v), uvm_mem_free(o->asked.v);
   *o = (struct uvm_options){0};
 }

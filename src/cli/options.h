@@ -17,6 +17,7 @@ struct uvm_options {
   double tolerance; /* percent; negative: not given */
   uint64_t page;    /* UVM_NEVER: not given */
   bool deterministic, quiet, help, man, bash;
+  UVM_VEC(const char *) asked; /* the words that say how the first side runs, as they were given */
 };
 
 enum uvm_command_bit {

@@ -83,6 +83,7 @@ struct uvm_driver {
   const struct uvm_opt *opts;                   /* -o nvidia.KEY=VALUE, into the state */
   const char *const *why;                       /* names of the why numbers of its own decisions, ends with NULL */
   const char *default_policy;
+  uint32_t version;                             /* where neither the command line nor the machine's profile says one */
   size_t state_size;
   int (*init)(struct uvm_core *c, struct uvm_error *e);
   void (*fini)(struct uvm_core *c);

@@ -33,6 +33,16 @@ static const struct uvm_alloc_metrics *worst(const struct uvm_metrics *m, size_t
 }
 #define WORST(s, counter) worst((s)->metrics, offsetof(struct uvm_counters, counter))
 
+/* Of what faults copied in, the allocation with most of the faults: first touches copy nothing, a prefetch leaves no faults. */
+static const struct uvm_alloc_metrics *worth_prefetching(const struct uvm_metrics *m) {
+  const struct uvm_alloc_metrics *best = NULL;
+  for (size_t i = 0; i < m->allocs.n; i++) {
+    const struct uvm_alloc_metrics *a = &m->allocs.v[i];
+    if (a->known && a->c.h2d_bytes && a->c.gpu_faults > (best ? best->c.gpu_faults : 0)) best = a;
+  }
+  return best;
+}
+
 /* The GPU that most of an allocation went to. */
 static const char *receiver(const struct uvm_metrics *m, const struct uvm_alloc_metrics *a) {
   unsigned best = 1;
@@ -44,12 +54,12 @@ static const char *receiver(const struct uvm_metrics *m, const struct uvm_alloc_
 /* Stalls are summed over processors that overlap, so they are compared with the run's time only as an order of size. */
 static void tell_faults(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  const struct uvm_alloc_metrics *a = WORST(s, h2d_bytes), *most = WORST(s, gpu_faults);
+  const struct uvm_alloc_metrics *a = worth_prefetching(s->metrics), *most = WORST(s, gpu_faults);
   char size[24], ns[24], n[32];
   double stalled = share(c->fault_stall_ns, s->run->sim_ns);
   if (!c->fault_batches) return;
-  say(t, "GPUs waited %s for page faults, %.0f %% of the run, in %s batches.", uvm_ns_text(c->fault_stall_ns, ns), stalled,
-      uvm_count_text(c->fault_batches, n));
+  say(t, "GPUs waited %s for page faults, %.0f %% of the run, in %s %s.", uvm_ns_text(c->fault_stall_ns, ns), stalled,
+      uvm_count_text(c->fault_batches, n), c->fault_batches == 1 ? "batch" : "batches");
   if (most && s->metrics->allocs.n > 1 && most->c.gpu_faults > c->gpu_faults / 2)
     say(t, " Of the faults %.0f %% were in %s%s.", share(most->c.gpu_faults, c->gpu_faults), most->label,
         most->c.h2d_bytes ? "" : " (first touches: nothing is copied)");
@@ -62,10 +72,10 @@ static void tell_faults(const struct uvm_summary *s, struct text *t) {
 
 static void tell_eviction(const struct uvm_summary *s, struct text *t) {
   const struct uvm_counters *c = &s->metrics->total;
-  char out[24], in[24], capacity[24], n[32];
+  char out[24], in[24], n[32];
   if (!c->evictions) return;
-  say(t, "Memory was full: %s evictions moved %s out of %s of GPU memory", uvm_count_text(c->evictions, n),
-      uvm_size_text(c->evicted_bytes, out), uvm_size_text(s->run->gpu_capacity, capacity));
+  say(t, "%s was full: %s eviction%s moved %s out of it", s->run->nprocs > 2 ? "A GPU's memory" : "Memory", uvm_count_text(c->evictions, n),
+      c->evictions == 1 ? "" : "s", uvm_size_text(c->evicted_bytes, out));
   if (c->h2d_bytes) say(t, "; %s were copied in", uvm_size_text(c->h2d_bytes, in));
   say(t, ". Compare evictors (--evict), or give it more (--gpu-memory) to see what fitting would save.");
 }
@@ -76,12 +86,10 @@ static void tell_thrashing(const struct uvm_summary *s, struct text *t) {
   char n[32], in[32];
   if (!a) return;
   say(t,
-      "Pages went back and forth: they were marked as thrashing %s times, %s of them in %s; a processor was held back %" PRIu64
-      " times and "
-      "%" PRIu64
-      " pages were mapped remotely. If one side uses %s more, tell the driver: `advise set_preferred_location` there and `advise "
-      "set_accessed_by` for the other.",
-      uvm_count_text(c->thrashing_pages, n), uvm_count_text(a->c.thrashing_pages, in), a->label, c->throttles, c->remote_maps, a->label);
+      "Pages went back and forth (marks as thrashing: %s, of which in %s: %s; processors held back: %" PRIu64
+      "; pages mapped remotely: %" PRIu64 "). If one side uses %s more, tell the driver: `advise set_preferred_location` there and "
+      "`advise set_accessed_by` for the other.",
+      uvm_count_text(c->thrashing_pages, n), a->label, uvm_count_text(a->c.thrashing_pages, in), c->throttles, c->remote_maps, a->label);
 }
 
 static bool gpu_writes(const struct uvm_metrics *m, const struct uvm_alloc_metrics *a) {
@@ -96,8 +104,11 @@ static void tell_round_trips(const struct uvm_summary *s, struct text *t) {
   uint64_t back = c->d2h_bytes > c->evicted_bytes ? c->d2h_bytes - c->evicted_bytes : 0;
   char size[24], out[24];
   if (!a || !back || back < c->h2d_bytes / 10) return;
-  say(t, "%s went to the CPU because it touched it or asked for it, most of it (%s) from %s.", uvm_size_text(back, size),
-      uvm_size_text(a->c.d2h_bytes, out), a->label);
+  say(t, "%s went to the CPU because it touched it or asked for it", uvm_size_text(back, size));
+  if (a->c.d2h_bytes < c->d2h_bytes)
+    say(t, ", most of it (%s) from %s.", uvm_size_text(a->c.d2h_bytes, out), a->label);
+  else
+    say(t, ", all of it from %s.", a->label);
   if (a->rewritten_bytes > a->c.d2h_bytes / 2)
     say(t,
         " The CPU writes there what the GPU had: call it back in large copies (`prefetch cpu %s 0 %" PRIu64
@@ -133,13 +144,30 @@ static void tell_nothing(const struct uvm_summary *s, struct text *t) {
   say(t, "No GPU fault, nothing that came back, nothing evicted: page migration costs this program nothing here.");
 }
 
+/* A policy that does otherwise what this run is about, NULL when there was nothing to decide. */
+static const char *other_policy(const struct uvm_counters *c) {
+  return c->thrashing_pages ? "--thrash-b none" : c->evictions ? "--evict-b random" : c->prefetched_bytes ? "--prefetch-b none" : NULL;
+}
+
+/* The same run again, as another command and with one more option. */
+static void tell_command(const struct uvm_summary *s, const char *command, FILE *f) {
+  fprintf(f, "  uvmsim %s %s", command, s->trace);
+  for (size_t i = 0; i < s->nasked; i++) fprintf(f, " %s", s->asked[i]);
+}
+
 /* Commands worth typing: a page's story, and the first decision that another policy takes otherwise. */
 static void tell_next(const struct uvm_summary *s, FILE *f) {
   const struct uvm_alloc_metrics *a = WORST(s, thrashing_pages);
   if (!a) a = WORST(s, gpu_faults);
   if (!a) a = WORST(s, cpu_faults);
   if (!a || !strcmp(s->trace, "-")) return;
-  fprintf(f, "Next\n  uvmsim why %s --alloc %u --page 0\n  uvmsim diff %s --prefetch-b none\n", s->trace, a->number, s->trace);
+  const char *other = other_policy(&s->metrics->total);
+  fputs("Next\n", f);
+  tell_command(s, "why", f);
+  fprintf(f, " --alloc %u --page 0\n", a->number);
+  if (!other) return;
+  tell_command(s, "diff", f);
+  fprintf(f, " %s\n", other);
 }
 
 void uvm_text_meaning(const struct uvm_summary *s, FILE *f) {

@@ -8,6 +8,8 @@ struct uvm_summary {
   const char *trace;
   const struct uvm_session_result *run;
   const struct uvm_metrics *metrics;
+  const char *const *asked; /* the words that said how to run it, for the commands that the report proposes */
+  size_t nasked;
   double wall_seconds; /* how long the simulation took here; negative: not to be told (--deterministic) */
 };
 /* The machine-readable report, keys as in docs; path "-": standard output. */

@@ -11,9 +11,11 @@ static void print_head(const struct uvm_summary *s, FILE *f) {
   char peak[24], capacity[24], time[24];
   fprintf(f, "%s on %s, driver %s, policy %s, engine %s%s\n", s->trace, r->machine, r->driver, r->policy, r->engine,
           r->interrupted ? " -- PARTIAL: interrupted" : "");
-  if (r->gpu_capacity)
-    fprintf(f, "GPU memory %s, of which at most %s was in use\n", uvm_size_text(r->gpu_capacity, capacity),
-            uvm_size_text(r->peak_gpu_bytes, peak));
+  if (r->gpu_capacity) {
+    fprintf(f, "GPU memory %s", uvm_size_text(r->gpu_capacity, capacity));
+    if (r->nprocs > 2) fprintf(f, " (%u GPUs together)", r->nprocs - 1u);
+    fprintf(f, ", of which at most %s was in use\n", uvm_size_text(r->peak_gpu_bytes, peak));
+  }
   fprintf(f, "%s of virtual time", uvm_ns_text(r->sim_ns, time));
   if (s->wall_seconds >= 0) fprintf(f, ", simulated in %s", uvm_ns_text((uvm_ns)(s->wall_seconds * 1e9), time));
   fputs("\n\n", f);
@@ -52,8 +54,8 @@ static void print_totals(const struct uvm_summary *s, FILE *f) {
   struct uvm_table t;
   uvm_table_init(&t, "lrl", NULL);
   line(&t, "accesses", s->run->accesses, UVM_COUNT, "elements, as the trace writes them");
-  line(&t, "GPU faults", c->gpu_faults, UVM_COUNT, "in %s batches, %.1f a batch", uvm_count_text(c->fault_batches, n),
-       c->fault_batches ? (double)c->gpu_faults / (double)c->fault_batches : 0.0);
+  line(&t, "GPU faults", c->gpu_faults, UVM_COUNT, "in %s %s, %.1f a batch", uvm_count_text(c->fault_batches, n),
+       c->fault_batches == 1 ? "batch" : "batches", c->fault_batches ? (double)c->gpu_faults / (double)c->fault_batches : 0.0);
   line(&t, "  held back", c->throttled_faults, UVM_COUNT, "by thrashing control");
   line(&t, "CPU faults", c->cpu_faults, UVM_COUNT, "first touches included");
   copies_line(&t, "moved to GPUs", c->h2d_bytes, c->h2d_copies);

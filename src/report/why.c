@@ -124,8 +124,13 @@ static bool repeats(const struct uvm_why_line *a, const struct uvm_why_line *b) 
          !memcmp(a->mapped, b->mapped, sizeof a->mapped);
 }
 
-/* An eviction is told when it is over, after the copies that it made: its line goes before theirs, with the state of then. */
-static void insert_eviction(struct uvm_why *w, struct uvm_why_line l) {
+/* An eviction is told when it is over, and so is a fault by a driver that says how long it took. */
+static bool told_late(const struct uvm_event *e) {
+  return e->kind == UVM_E_EVICT || (e->dur && (e->kind == UVM_E_CPU_FAULT || e->kind == UVM_E_GPU_FAULT));
+}
+
+/* What was told late goes before the steps that it made, with the state of then. */
+static void insert_earlier(struct uvm_why *w, struct uvm_why_line l) {
   size_t i = w->lines.n;
   while (i && w->lines.v[i - 1].t > l.t) i--;
   if (i < w->lines.n) {
@@ -148,8 +153,8 @@ void uvm_why_event(void *why, const struct uvm_event *e) {
   struct uvm_why_line l = w->lines.n ? w->lines.v[w->lines.n - 1] : (struct uvm_why_line){0};
   l.t = l.last = e->t, l.dur = e->dur, l.what = what, l.rule = e->rule, l.line = e->line, l.times = 1;
   follow(&l, e);
-  if (e->kind == UVM_E_EVICT) {
-    insert_eviction(w, l);
+  if (told_late(e)) {
+    insert_earlier(w, l);
     return;
   }
   struct uvm_why_line *before = w->lines.n ? &w->lines.v[w->lines.n - 1] : NULL;

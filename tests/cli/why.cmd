@@ -10,3 +10,6 @@ uvmsim why "$T/two.uvt" --alloc y --page 0 | head -n 1
 uvmsim why "$T/two.uvt" --alloc x --page 0 --gpu-memory 2M | story
 printf 'uvmtrace 1\nprocessor cpu\nalloc a 8K managed data\nw cpu a 0 4K\n' >"$T/one.uvt"
 uvmsim why "$T/one.uvt" --alloc a --page 1 --policy none; status $?
+# amdkfd tells faults when they are over; their lines still stand before what they did.
+printf 'uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 8K managed data\nw cpu a 0 4K\nkernel gpu0 lanes=1\nw a 0 8\ndone\n' >"$T/amd.uvt"
+uvmsim why "$T/amd.uvt" --alloc a --page 0 --machine amd-mi250x | story

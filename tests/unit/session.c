@@ -115,6 +115,8 @@ static void test_driver_version(void **state) {
   const struct uvm_setting version = {"nvidia", "version", "570"};
   assert_int_equal(run(HEAD, (struct uvm_session_config){.settings = &version, .nsettings = 1}), 0);
   assert_string_equal(result.driver, "nvidia-570");
+  assert_int_equal(run(HEAD, (struct uvm_session_config){.driver = "amdkfd"}), 0);   /* not amdkfd-580: the machine's version is nvidia's */
+  assert_string_equal(result.driver, "amdkfd-6");
 }
 
 static void test_settings(void **state) {

@@ -233,6 +233,7 @@ static const struct refused refused[] = {
   {"alloc b 8K managed b base=140737488351232\n", 5, "below 2^47"},                   /* 2^47 - 4096 */
   {"r cpu a 0 8 step=0\n", 5, "expected a step from 1 to 2^47, found 0"},
   {"r cpu a 0 8 width=0\n", 5, "expected a width from 1 to 2^47, found 0"},
+  {"kernel gpu0 lanes=1\nr a 0 8 split=cyclic width=0\ndone\n", 6, "expected a width from 1 to 2^47, found 0"},   /* the step follows it */
   {"r cpu a 0 8 width=140737488355329\n", 5, "expected a width from 1 to 2^47"},
   {"r cpu a 0 8 step=4K\n", 5, "expected a step in bytes (decimal), found \"4K\""},
   {"r cpu a 0 64K step=1 width=65536\nw cpu a 0 64K step=70000 width=140737488355328\nr cpu b 0 8\n", 7, "which no alloc record names"},

@@ -75,6 +75,7 @@ const struct uvm_driver uvm_driver_amdkfd = {
     .opts = opts,
     .why = why,
     .default_policy = "none",
+    .version = 6,
     .state_size = sizeof(struct kfd_state),
     .init = init,
     .fini = fini,

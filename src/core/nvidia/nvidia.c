@@ -130,6 +130,7 @@ const struct uvm_driver uvm_driver_nvidia = {
     .opts = opts,
     .why = why_names,
     .default_policy = "nvidia",
+    .version = 580,
     .state_size = sizeof(struct nv_state),
     .init = init,
     .fini = fini,
