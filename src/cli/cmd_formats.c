@@ -23,7 +23,8 @@ static const struct format {
      "eviction), "
      "section (flags name, value iteration). Only in ours: fault (one a distinct page and batch), populate, duplicate, collapse, map, "
      "unmap, revoke, "
-     "evict, unpin, prefetch, advise, kernel, h2h, interrupted (a run was stopped then: the rows are partial). Readers skip kinds that they "
+     "evict, unpin, prefetch, advise, kernel, h2h, interrupted (a run was stopped then: the rows are partial). Readers skip kinds that "
+     "they "
      "do not know."},
     {"sections", ".csv", "recorded section times, read (validate --sections)",
      "The spread of section times over repeated runs: workload,section,part,iterations,runs,min,median,max, times in seconds. part: all, "
@@ -31,12 +32,12 @@ static const struct format {
      "rest."},
     {"report", ".json", "report, written (--json)",
      "One JSON object with \"schema\": 1. replay: machine, driver, policy, engine, trace, total, processors, sections, allocations, "
-     "link_waits (who waited for whom); null "
-     "is what this "
-     "run cannot know. With --deterministic the same input gives the same bytes."},
+     "link_waits (who waited for whom); null is what this run cannot know. docs/report-format.md describes each key. With --deterministic "
+     "the same input gives the same bytes."},
     {"profile", ".ini", "machine, read (--machine FILE.ini)",
-     "A machine: nodes, processors, links and prices, each with its unit in the key. `uvmsim machines nvidia-h200` prints one to start "
-     "from. With `like = nvidia-h200` in [machine] a profile says only what differs from that one."},
+     "A machine: nodes, processors, links and prices. Keys that end in _ns or _ps are times, a link's up, down, load and store and "
+     "memory_rate are bytes a second, sizes are bytes or with K, M, G. `uvmsim machines nvidia-h200` prints one to start from. With `like "
+     "= nvidia-h200` in [machine] a profile says only what differs from that one."},
     {0}};
 
 static void print_list(bool names_only) {

@@ -12,7 +12,7 @@ struct uvm_summary {
   size_t nasked;
   double wall_seconds; /* how long the simulation took here; negative: not to be told (--deterministic) */
 };
-/* The machine-readable report, keys as in docs; path "-": standard output. */
+/* The machine-readable report, keys as in docs/report-format.md; path "-": standard output. */
 int uvm_json_report(const struct uvm_summary *s, const char *path, struct uvm_error *e);
 /* The report for people: what ran, totals, sections, allocations, what it means. */
 void uvm_text_report(const struct uvm_summary *s, FILE *f);
