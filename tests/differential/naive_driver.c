@@ -1,7 +1,7 @@
 /* The driver against a naive model: an array of pages, a list of chunks, a loop over the trace, the density rule counted out page by
  * page. Both replay single-lane traces, with full and with too little memory; residency must agree at every section's end.
  * Thrashing control is off on both sides (it depends on time), allocations are multiples of 2 MiB and carry no advice. */
-#include "tests/unit/unit.h"
+#include "tests/unit/files.h"
 #include "session.h"
 #include "trace.h"
 #include "tests/naive_density.h"
@@ -243,14 +243,13 @@ static void write_random(const char *path, uint64_t seed) {
 
 static void test_random(void **state) {
   (void)state;
-  char path[] = "/tmp/uvmsim-naive-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
+  char path[64];
+  temporary(path, ".uvt");
   for (uint64_t seed = 1; seed <= 40; seed++) {
     write_random(path, seed);
     for (size_t f = 0; f < 4; f++) compare(path, factors[f]);
   }
-  remove(path);
+  unlink(path);
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 /* Whole runs: what they count, checked by arithmetic on small traces, and the names a run is asked for. */
 #include "tests/unit/unit.h"
 #include "session.h"
-#include <unistd.h>
+#include "trace.h"
 
 static struct { uint64_t prefetched, used, h2d, wait, section, evicted; } sum;
 
@@ -18,16 +18,13 @@ static struct uvm_session_result result;
 static struct uvm_error error;
 
 static int run(const char *text, struct uvm_session_config c) {
-  char path[] = "/tmp/uvmsim-session-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, text, strlen(text)), (long)strlen(text));
-  close(fd);
+  struct uvm_trace *t;
   struct uvm_observer o = {NULL, watch};
   memset(&sum, 0, sizeof sum);
-  c.trace = path, c.observers = &o, c.nobservers = 1;
+  assert_int_equal(uvm_trace_open_memory(text, strlen(text), &t, &error), 0);
+  c.source = t, c.observers = &o, c.nobservers = 1;
   int rc = uvm_session_run(&c, &result, &error);
-  unlink(path);
+  uvm_trace_close(t);
   return rc;
 }
 
