@@ -23,7 +23,8 @@ static const struct format {
      "eviction), "
      "section (flags name, value iteration). Only in ours: fault (one a distinct page and batch), populate, duplicate, collapse, map, "
      "unmap, revoke, "
-     "evict, unpin, prefetch, advise, kernel, h2h, interrupted (a run was stopped then: the rows are partial). Readers skip kinds that they "
+     "evict, unpin, prefetch, advise, kernel, h2h, interrupted (a run was stopped then: the rows are partial). Readers skip kinds that "
+     "they "
      "do not know."},
     {"sections", ".csv", "recorded section times, read (validate --sections)",
      "The spread of section times over repeated runs: workload,section,part,iterations,runs,min,median,max, times in seconds. part: all, "
