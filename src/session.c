@@ -330,7 +330,6 @@ static void fill_result(struct session *s) {
   struct uvm_session_result *r = s->result;
   const struct uvm_space *space = s->core.space;
   r->sim_ns = s->ops->now(s->engine);
-  r->nprocs = space->topology.nprocs;
   for (uvm_node n = 0; n < space->topology.nnodes; n++) r->node_capacity[n] = space->nodes[n].capacity;
   uint32_t seen = 0;
   for (uvm_proc p = 1; p < space->topology.nprocs; p++) {
