@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct uvm__lru {
-  struct uvm__lru_slot { uint32_t newer, older, thing; } *v;     /* [0] is both ends, and no slot; a free slot's `newer` is the next free one */
+  struct uvm__lru_slot { uint32_t newer, older, thing; } *v;     /* [0] is both ends, and no slot; a free slot's `newer` is the next
+                                                                    free one */
   uint32_t n, cap, free;
 };
 

@@ -128,7 +128,8 @@ static int size_memory(struct session *s) {
   int rc = uvm_trace_survey(s->trace, &facts, s->error);
   if (rc) return rc;
   if (!facts.peak_managed_bytes)
-    return uvm_fail(s->error, UVM_EUSAGE, "--oversubscribe: %s allocates no managed memory; use --gpu-memory", c->trace);
+    return uvm_fail(s->error, UVM_EUSAGE, "--oversubscribe: %s allocates no managed memory; use --gpu-memory",
+                    uvm_trace_name(s->trace));
   double bytes = (double)facts.peak_managed_bytes / c->oversubscribe;
   uint64_t chunks = (uint64_t)(bytes / (double)UVM_BLOCK_BYTES + 0.5);
   uvm_machine_set_gpu_memory(s->machine, (chunks ? chunks : 1) * UVM_BLOCK_BYTES);
@@ -329,9 +330,9 @@ static void fill_result(struct session *s) {
   struct uvm_session_result *r = s->result;
   const struct uvm_space *space = s->core.space;
   r->sim_ns = s->ops->now(s->engine);
-  r->nprocs = space->topology.nprocs;
   for (uvm_node n = 0; n < space->topology.nnodes; n++) r->node_capacity[n] = space->nodes[n].capacity;
   uint32_t seen = 0;
+  r->nprocs = space->topology.nprocs;
   for (uvm_proc p = 1; p < space->topology.nprocs; p++) {
     uvm_node n = space->procs[p].home;
     if (seen >> n & 1 || space->procs[p].apu) continue;

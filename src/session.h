@@ -36,10 +36,12 @@ struct uvm_session_result {                     /* names live as long as the pro
   uint64_t gpu_capacity;
   uint64_t node_capacity[UVM_MAX_NODES];
   uint64_t resident_gpu_bytes;                  /* at the end, of managed pages */
-  uint8_t nprocs;
+  uint8_t nprocs;                               /* the CPU included */
   bool interrupted;                             /* by uvm_stop: what was observed so far is right but partial */
   uint64_t accesses;                            /* elements */
   struct uvm_link_wait link_waits[25]; size_t nlink_waits;       /* who waited for whom, where anybody did */
 };
+/* 0 also for a run that uvm_stop ended. UVM_EUSAGE: an unknown name or a value that does not fit; UVM_EINPUT: the trace or a profile
+ * is wrong; UVM_EENV: no memory left to evict. r is filled in as far as the run came; e may be NULL. */
 int uvm_session_run(const struct uvm_session_config *c, struct uvm_session_result *r, struct uvm_error *e);
 #endif

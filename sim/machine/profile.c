@@ -396,8 +396,7 @@ static int check_keys(struct parser *p, const struct section *s) {
 
 static int check_parts(struct parser *p) {
   for (int part = 0; part < TRACED; part++)
-    if (part != LINK && !p->count[part])
-      return FAIL(p, p->line ? p->line : 1, "expected a section [%s], found none", part_names[part]);
+    if (part != LINK && !p->count[part]) return FAIL(p, p->line ? p->line : 1, "expected a section [%s], found none", part_names[part]);
   return 0;
 }
 
@@ -428,7 +427,8 @@ static int check_processors(struct parser *p) {
     char name[8];
     snprintf(name, sizeof name, "gpu%d", i - 1);
     if (i && strcmp(m->procs[i].name, name))
-      return FAIL(p, p->line, "expected [processor %s] after [processor %s], found [processor %s]", name, m->procs[i - 1].name, m->procs[i].name);
+      return FAIL(p, p->line, "expected [processor %s] after [processor %s], found [processor %s]", name, m->procs[i - 1].name,
+                  m->procs[i].name);
     if (!(m->procs[i].reach >> m->procs[i].home & 1))
       return FAIL(p, p->line, "expected [processor %s] to reach its home", m->procs[i].name);
   }

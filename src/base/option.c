@@ -12,7 +12,9 @@ static void store(const struct uvm_opt *o, void *state, uint64_t u, double f) {
   case UVM_BOOL: *(bool *)at = u != 0; break;
   case UVM_U32: *(uint32_t *)at = (uint32_t)u; break;
   case UVM_F64: *(double *)at = f; break;
-  case UVM_U64: case UVM_SIZE: case UVM_NS: *(uint64_t *)at = u; break;
+  case UVM_U64:
+  case UVM_SIZE:
+  case UVM_NS: *(uint64_t *)at = u; break;
   }
 }
 
@@ -37,13 +39,15 @@ static bool parse(const struct uvm_opt *o, const char *value, uint64_t *u, doubl
 }
 
 int uvm_opt_set(const struct uvm_opt *table, void *state, const char *owner, const char *key, const char *value, struct uvm_error *e) {
-  static const char *const kinds[] = {"true or false", "a whole number", "a whole number", "a number", "a size (bytes, K, M, G, T)", "a time (ns, us, ms, s)"};
+  static const char *const kinds[] = {"true or false",         "a whole number", "a whole number", "a number", "a size (bytes, K, M, G, T)",
+                                      "a time (ns, us, ms, s)"};
   const struct uvm_opt *o = uvm_opt_find(table, key);
   uint64_t u = 0;
   double f = 0;
   if (!parse(o, value, &u, &f)) {
     if (o->type == UVM_BOOL) return uvm_fail(e, UVM_EUSAGE, "option %s.%s: expected %s, found '%s'", owner, key, kinds[o->type], value);
-    return uvm_fail(e, UVM_EUSAGE, "option %s.%s: expected %s from %.15g to %.15g, found '%s'", owner, key, kinds[o->type], o->min, o->max, value);
+    return uvm_fail(e, UVM_EUSAGE, "option %s.%s: expected %s from %.15g to %.15g, found '%s'", owner, key, kinds[o->type], o->min, o->max,
+                    value);
   }
   store(o, state, u, f);
   return 0;

@@ -8,32 +8,29 @@ static const struct format {
 } formats[] = {
     {"uvt", ".uvt .uvt.gz .uvt.zst", "trace, read and written",
      "The text trace: what a program did. UTF-8 lines, fields separated by blanks, # begins a comment; the first line is `uvmtrace 1`. "
-     "Records: page, "
-     "processor, alloc, free, r|w|rw|atomic, kernel ... done, prefetch, advise, memcpy, sync, record, wait, delay, begin ... end. "
-     "docs/trace-format.md describes each one."},
+     "Records: page, processor, alloc, free, r|w|rw|atomic, kernel ... done, prefetch, advise, memcpy, sync, record, wait, delay, begin "
+     "... end. docs/trace-format.md describes each one."},
     {"uvb", ".uvb", "trace, read and written",
      "The binary twin of uvt: the same records in compressed, checksummed blocks. Converting text to binary and back gives the same "
      "canonical text."},
     {"events", ".csv .csv.gz", "events, read (validate, diff) and written (replay --events)",
      "What a driver did, one event a line: t_ns,dur_ns,kind,alloc,offset,value,flags,src,dst, sorted by t_ns. Recordings of real drivers "
-     "have the same "
-     "form. Kinds: h2d d2h d2d (value bytes, flags cause: 1 user 2 fault 3 prefetch 4 eviction 5 access counters), gpu_fault (one a batch: "
-     "its lowest "
-     "page, value merged entries, flags 1 read 2 write), cpu_fault, thrash, throttle, remote_map (flags 1 coherence 2 thrashing 3 policy 5 "
-     "eviction), "
-     "section (flags name, value iteration). Only in ours: fault (one a distinct page and batch), populate, duplicate, collapse, map, "
-     "unmap, revoke, "
-     "evict, unpin, prefetch, advise, kernel, h2h, interrupted (a run was stopped then: the rows are partial). Readers skip kinds that "
-     "they "
-     "do not know."},
+     "have the same form. Kinds: h2d d2h d2d (value bytes, flags cause: 1 user 2 fault 3 prefetch 4 eviction 5 access counters), gpu_fault "
+     "(one a batch: its lowest page, value merged entries, flags 1 read 2 write), cpu_fault, thrash, throttle, remote_map (flags 1 "
+     "coherence 2 thrashing 3 policy 5 eviction), section (flags name, value iteration). Only in ours: fault (one a distinct page and "
+     "batch), populate, duplicate, collapse, map, unmap, revoke, evict, unpin, prefetch, advise, kernel, h2h, interrupted (a run was "
+     "stopped then: the rows are partial). Readers skip kinds that they do not know."},
     {"sections", ".csv", "recorded section times, read (validate --sections)",
      "The spread of section times over repeated runs: workload,section,part,iterations,runs,min,median,max, times in seconds. part: all, "
-     "or first and "
-     "rest."},
+     "or first and rest."},
     {"report", ".json", "report, written (--json)",
      "One JSON object with \"schema\": 1. replay: machine, driver, policy, engine, trace, total, processors, sections, allocations, "
      "link_waits (who waited for whom); null is what this run cannot know. docs/report-format.md describes each key. With --deterministic "
      "the same input gives the same bytes."},
+    {"timeline", ".json .json.gz", "timeline, written (replay --timeline)",
+     "The Trace Event Format, as ui.perfetto.dev and chrome://tracing read it: a process for each processor and one for the links; slices "
+     "for sections, kernels, fault service, waits, prefetches, evictions and transfers, instants for faults and decisions, counters for "
+     "residency. About 110 bytes an event; .gz compresses."},
     {"profile", ".ini", "machine, read (--machine FILE.ini)",
      "A machine: nodes, processors, links and prices. Keys that end in _ns or _ps are times, a link's up, down, load and store and "
      "memory_rate are bytes a second, sizes are bytes or with K, M, G. `uvmsim machines nvidia-h200` prints one to start from. With `like "

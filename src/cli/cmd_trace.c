@@ -32,7 +32,6 @@ static int list_allocs(struct uvm_trace *t, struct info *x, struct uvm_error *e)
 }
 
 static void print_info(const struct info *x, FILE *f) {
-  enum { MAX_ROWS = 24 };
   static const char *const header[] = {"alloc", "id", "label", "kind", "bytes", ""};
   const struct uvm_trace_facts *a = &x->facts;
   char n[32], size[24], peak[24];
@@ -45,7 +44,7 @@ static void print_info(const struct info *x, FILE *f) {
   if (!x->allocs.n) return;
   struct uvm_table t;
   uvm_table_init(&t, "rlllrr", header);
-  for (size_t i = 0; i < x->allocs.n && i < MAX_ROWS; i++) {
+  for (size_t i = 0; i < x->allocs.n && i < UVM_TABLE_ROWS; i++) {
     const struct listed_alloc *l = &x->allocs.v[i];
     uvm_table_cell(&t, "%zu", i);
     uvm_table_cell(&t, "%s", l->id);
@@ -56,7 +55,7 @@ static void print_info(const struct info *x, FILE *f) {
   }
   fputc('\n', f);
   uvm_table_print(&t, f);
-  if (x->allocs.n > MAX_ROWS) fprintf(f, "... and %zu more: --json has all\n", x->allocs.n - MAX_ROWS);
+  uvm_table_rest(x->allocs.n, f);
 }
 
 static int json_info(const struct info *x, const char *path, struct uvm_error *e) {

@@ -70,7 +70,7 @@ struct uvm_hw {
   size_t (*notes)(void *ctx, uvm_proc gpu, struct uvm_counter_note *out, size_t max);  /* takes pending notifications */
   void (*clear_counter)(void *ctx, uvm_proc gpu, struct uvm_alloc *a, uint64_t offset, uint32_t threshold);   /* and re-arms it */
   uvm_ns (*prepare)(void *ctx, const struct uvm_plan *p, uvm_ns now);        /* when its first step can begin */
-  uvm_ns (*execute)(void *ctx, struct uvm_plan *p, uvm_ns now);              /* from then on: fills the steps' done, begin, end; returns the end */
+  uvm_ns (*execute)(void *ctx, struct uvm_plan *p, uvm_ns now);              /* from then on: fills the steps' done, begin, end; the end */
   uvm_ns (*price)(void *ctx, enum uvm_work w, uvm_proc p, uint64_t n);       /* a duration */
   void (*wake)(void *ctx, struct uvm_driver_task *t, uvm_ns at);             /* call the driver's wake(t) then */
   void (*resume)(void *ctx, uint32_t thread, uvm_ns now);                    /* the CPU thread tries its access again */
@@ -95,7 +95,7 @@ struct uvm_driver {
   void (*make_room)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);   /* for device memory: until `bytes` are free on
                                                    the node or nothing more can leave. NULL: managed pages do not leave for it */
   void (*advise)(struct uvm_core *c, const struct uvm_call *call, uvm_ns now);
-  void (*copy)(struct uvm_core *c, const struct uvm_call *call, bool write, uvm_ns now);   /* a memcpy's side: pages must exist; no migration */
+  void (*copy)(struct uvm_core *c, const struct uvm_call *call, bool write, uvm_ns now);   /* a memcpy's side: its pages must exist */
   bool (*idle)(const struct uvm_core *c);       /* nothing of its own is under way either: no counter's migration, no end of a pin */
   void (*freeing)(struct uvm_core *c, struct uvm_alloc *a, uvm_ns now);      /* idle, and nothing is in flight; drop what refers to it */
   void (*wake)(struct uvm_core *c, struct uvm_driver_task *t, uvm_ns now);
@@ -121,6 +121,12 @@ void uvm_observe(const struct uvm_core *c, const struct uvm_event *e);
  *
  * The name of a why number: the placing part's if it has one, else the driver's; NULL none. */
 const char *uvm_rule_name(const struct uvm_core *c, uint8_t why);
+/* names[i] of a list that ends with NULL and may be NULL; NULL: none. */
+static inline const char *uvm__name_in(const char *const *names, uint8_t i) {
+  for (uint8_t k = 0; names && names[k]; k++)
+    if (k == i) return names[k];
+  return NULL;
+}
 /* The range takes the value that the call gives it; a driver's own kinds of advice change nothing here. */
 void uvm_range_advise(struct uvm_range *r, const struct uvm_call *call);
 /* prepare: checks the plan, holds its blocks and returns when it takes effect (UVM_NEVER after a refused plan: hw.fail was

@@ -59,5 +59,9 @@ static inline struct uvm_event uvm_event_at(enum uvm_event_kind kind, uvm_ns t, 
   return (struct uvm_event){
       .kind = (uint8_t)kind, .t = t, .has_alloc = true, .alloc = a->number, .offset = offset, .src = UVM_NONE, .dst = UVM_NONE};
 }
+/* Pages that an event is about. */
+static inline uint64_t uvm_event_pages(const struct uvm_event *e) {
+  return e->mask ? (uint64_t)uvm_mask_count(e->mask) : (e->bytes + UVM_PAGE - 1) / UVM_PAGE;
+}
 struct uvm_observer { void *ctx; void (*event)(void *ctx, const struct uvm_event *e); };
 #endif

@@ -119,8 +119,7 @@ int uvm_host_start(struct uvm_host *h, struct uvm_error *e) {
                       p->policy->abi);
     if (p->policy->needs & UVM_NEEDS_FUTURE)
       return uvm_fail(e, UVM_EUSAGE, "policy %s needs the future of the run, which no session can tell it", p->policy->name);
-    if (p->policy->ahead)
-      return uvm_fail(e, UVM_EUSAGE, "policy %s has the hook ahead, which no driver asks yet", p->policy->name);
+    if (p->policy->ahead) return uvm_fail(e, UVM_EUSAGE, "policy %s has the hook ahead, which no driver asks yet", p->policy->name);
     uvm_view v = view_of(h, p, 0);
     if (p->policy->init && p->policy->init(p->state, &v) < 0)
       return uvm_fail(e, UVM_EUSAGE, "policy %s refuses this machine or its options", p->policy->name);
@@ -168,12 +167,7 @@ static int refuse(const struct uvm_host *h, const struct part *p, const char *ho
 
 bool uvm_host_places(const struct uvm_host *h) { return h->place != NULL; }
 
-const char *uvm_host_why(const struct uvm_host *h, uint8_t why) {
-  const char *const *names = h->place ? h->place->policy->why : NULL;
-  for (uint8_t i = 0; names && names[i]; i++)
-    if (i == why) return names[i];
-  return NULL;
-}
+const char *uvm_host_why(const struct uvm_host *h, uint8_t why) { return uvm__name_in(h->place ? h->place->policy->why : NULL, why); }
 
 static const char *bad_thrash(const struct uvm_space *s, const struct uvm_thrash *t, uvm_ns now) {
   switch (t->hint) {

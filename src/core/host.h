@@ -19,14 +19,16 @@ void uvm_tell_access(struct uvm_host *h, const struct uvm_run *r, uvm_ns now);  
 
 /* Questions. */
 bool uvm_host_places(const struct uvm_host *h);   /* some part answers `place`; else the driver's own rules do */
-const char *uvm_host_why(const struct uvm_host *h, uint8_t why);    /* name of a placing part's why number, or NULL */
+const char *uvm_host_why(const struct uvm_host *h, uint8_t why);    /* name of the placing part's why number; NULL: it has none */
 void uvm_ask_thrash(struct uvm_host *h, const struct uvm_fault *f, uvm_ns now, struct uvm_thrash *out);  /* default NONE */
 const uvm_mask *uvm_ask_thrashing(struct uvm_host *h, uvm_block_id b, uvm_ns now);                       /* or NULL */
-int uvm_ask_place(struct uvm_host *h, const struct uvm_fault *f, const struct uvm_thrash *hint, uvm_ns now, struct uvm_place *out);  /* only when places; < 0: refused */
+/* Only when places; < 0: refused. */
+int uvm_ask_place(struct uvm_host *h, const struct uvm_fault *f, const struct uvm_thrash *hint, uvm_ns now, struct uvm_place *out);
 /* `more`: pages wanted beside the faulted ones, those already faulted or outside the block removed or refused. */
 int uvm_ask_prefetch(struct uvm_host *h, uvm_block_id b, uvm_node dst, const uvm_mask *faulted, uvm_ns now, uvm_mask *more);
 /* Best victim first, checked: on node n, not busy, not of block `incoming`. 0: none. Default: UNUSED then USED, oldest first. */
 int uvm_ask_victims(struct uvm_host *h, uvm_node n, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages, uvm_ns now,
                     uvm_backing_id *out, size_t max, size_t *count);
-uint32_t uvm_ask_counter(struct uvm_host *h, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_ns now, uvm_mask *migrate, bool *asked);
+uint32_t uvm_ask_counter(struct uvm_host *h, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_ns now,
+                         uvm_mask *migrate, bool *asked);
 #endif

@@ -50,15 +50,9 @@ void uvm_range_advise(struct uvm_range *r, const struct uvm_call *call) {
 
 /* -- one step -- */
 
-static const char *name_in(const char *const *names, uint8_t i) {
-  for (uint8_t k = 0; names && names[k]; k++)
-    if (k == i) return names[k];
-  return NULL;
-}
-
 const char *uvm_rule_name(const struct uvm_core *c, uint8_t why) {
-  const char *name = uvm_host_places(c->host) ? uvm_host_why(c->host, why) : NULL;
-  return name ? name : name_in(c->driver->why, why);
+  const char *name = uvm_host_why(c->host, why);
+  return name ? name : uvm__name_in(c->driver->why, why);
 }
 
 static struct uvm_event event_of(const struct uvm_core *c, const struct uvm_step *st, enum uvm_event_kind kind, const uvm_mask *pages) {

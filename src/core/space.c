@@ -8,6 +8,7 @@
 static uint64_t round_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 static uint64_t alloc_end(const struct uvm_alloc *a) { return a->base + round_up(a->bytes, UVM_PAGE); }
 static uint64_t range_pages(const struct uvm_range *r) { return (r->info.bytes + UVM_PAGE - 1) / UVM_PAGE; }
+
 const char *uvm_kind_name(enum uvm_kind kind) {
   static const char *const names[] = {"managed", "device", "pinned", "host"};
   assert((size_t)kind < sizeof names / sizeof *names);
@@ -18,7 +19,8 @@ const char *uvm_kind_name(enum uvm_kind kind) {
 
 /* One piece of memory: the struct, its masks, its backing ids. */
 static size_t block_bytes(const struct uvm_space *s) {
-  return round_up(sizeof(struct uvm_block) + uvm__block_masks(s) * sizeof(uvm_mask) + s->topology.nnodes * sizeof(uint32_t), sizeof(void *));
+  size_t masks = uvm__block_masks(s) * sizeof(uvm_mask), backings = s->topology.nnodes * sizeof(uint32_t);
+  return round_up(sizeof(struct uvm_block) + masks + backings, sizeof(void *));
 }
 
 struct uvm_space *uvm_space_create(const struct uvm_topology *t) {

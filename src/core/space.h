@@ -91,7 +91,9 @@ struct uvm_space {
 /* Copies the topology but for the names; all memory is free. */
 struct uvm_space *uvm_space_create(const struct uvm_topology *t);
 void uvm_space_destroy(struct uvm_space *s);
-static inline bool uvm_node_limited(const struct uvm_space *s, uvm_node n) { return s->nodes[n].capacity && s->nodes[n].capacity != UINT64_MAX; }
+static inline bool uvm_node_limited(const struct uvm_space *s, uvm_node n) {
+  return s->nodes[n].capacity && s->nodes[n].capacity != UINT64_MAX;
+}
 
 /* New allocation with the next number. base UVM_NEVER: the next free 2 MiB-aligned address. Fails (UVM_EINPUT) on an
  * overlap, an unaligned base, zero or absurd bytes, no room on the node for DEVICE. Whether `id` is free is the caller's
@@ -105,7 +107,9 @@ void uvm_space_free(struct uvm_space *s, struct uvm_alloc *a);
 size_t uvm_space_split(struct uvm_space *s, struct uvm_alloc *a, uint64_t offset, uint64_t bytes, size_t *n);
 struct uvm_range *uvm_alloc_range(const struct uvm_alloc *a, uint64_t offset);
 
-static inline int uvm_page_of(const struct uvm_alloc *a, uint64_t offset) { return (int)((a->base + offset) >> 12 & (UVM_BLOCK_PAGES - 1)); }
+static inline int uvm_page_of(const struct uvm_alloc *a, uint64_t offset) {
+  return (int)((a->base + offset) >> 12 & (UVM_BLOCK_PAGES - 1));
+}
 static inline size_t uvm_window_of(const struct uvm_alloc *a, uint64_t offset) {
   return (size_t)((a->base + offset) / UVM_BLOCK_BYTES - a->base / UVM_BLOCK_BYTES);
 }
@@ -123,13 +127,20 @@ uint64_t uvm_block_offset(const struct uvm_block *b, int p);
 static inline uvm_mask uvm_block_all(const struct uvm_block *b) { return uvm_mask_range(b->first, b->first + b->pages); }
 
 /* Masks. Layout of b->mask: resident[nnodes], mapped[nprocs][3], duplicated, dirty, evicted[nprocs], unproven[nnodes], unwritten. */
-static inline uvm_mask *uvm_block_resident(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) { (void)s; return (uvm_mask *)&b->mask[n]; }
+static inline uvm_mask *uvm_block_resident(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) {
+  (void)s;
+  return (uvm_mask *)&b->mask[n];
+}
 static inline uvm_mask *uvm_block_mapped(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p, enum uvm_level l) {
   return (uvm_mask *)&b->mask[s->topology.nnodes + p * UVM_MAP_LEVELS + l];
 }
-static inline uvm_mask *uvm_block_duplicated(const struct uvm_space *s, const struct uvm_block *b) { return (uvm_mask *)&b->mask[s->topology.nnodes + s->topology.nprocs * UVM_MAP_LEVELS]; }
+static inline uvm_mask *uvm_block_duplicated(const struct uvm_space *s, const struct uvm_block *b) {
+  return (uvm_mask *)&b->mask[s->topology.nnodes + s->topology.nprocs * UVM_MAP_LEVELS];
+}
 static inline uvm_mask *uvm_block_dirty(const struct uvm_space *s, const struct uvm_block *b) { return uvm_block_duplicated(s, b) + 1; }
-static inline uvm_mask *uvm_block_evicted(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p) { return uvm_block_duplicated(s, b) + 2 + p; }
+static inline uvm_mask *uvm_block_evicted(const struct uvm_space *s, const struct uvm_block *b, uvm_proc p) {
+  return uvm_block_duplicated(s, b) + 2 + p;
+}
 /* Pages that came to the node by a speculative prefetch and that its own processors have not touched since. */
 static inline uvm_mask *uvm_block_unproven(const struct uvm_space *s, const struct uvm_block *b, uvm_node n) {
   return uvm_block_duplicated(s, b) + 2 + s->topology.nprocs + n;
@@ -144,9 +155,13 @@ static inline uvm_mask *uvm_block_unwritten(const struct uvm_space *s, const str
 /* The CPU writes pages [first, first + n): how many of them for the first time. */
 int uvm_block_write(const struct uvm_space *s, struct uvm_block *b, int first, int n);
 /* Level that an access needs: PREFETCH and READ read, WRITE write, ATOMIC atomic. */
-static inline enum uvm_level uvm_level_of(enum uvm_access a) { return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC; }
+static inline enum uvm_level uvm_level_of(enum uvm_access a) {
+  return a <= UVM_A_READ ? UVM_MAP_READ : a == UVM_A_WRITE ? UVM_MAP_WRITE : UVM_MAP_ATOMIC;
+}
 /* May p access pages on n where they lie? */
-static inline bool uvm_reaches(const struct uvm_space *s, uvm_proc p, uvm_node n) { return n == s->procs[p].home || s->procs[p].reach >> n & 1; }
+static inline bool uvm_reaches(const struct uvm_space *s, uvm_proc p, uvm_node n) {
+  return n == s->procs[p].home || s->procs[p].reach >> n & 1;
+}
 /* Whose memory n is: the first processor at home there, the CPU before GPUs; where nobody is, as on an expander, the CPU. */
 uvm_proc uvm_proc_at(const struct uvm_space *s, uvm_node n);
 /* Nodes the page is resident on, a bit each. */
@@ -165,14 +180,20 @@ uvm_backing_id uvm_backing_create(struct uvm_space *s, uvm_node n, uint64_t byte
 void uvm_backing_attach(struct uvm_space *s, uvm_backing_id k, struct uvm_block *b, int first, int pages);
 void uvm_backing_destroy(struct uvm_space *s, uvm_backing_id k);   /* none of its pages may be resident; bytes return to free */
 void uvm_backing_move(struct uvm_space *s, uvm_backing_id k, uint8_t list, uvm_ns now);   /* to the tail; UVM_NONE: off the lists */
-static inline struct uvm_backing *uvm_backing_get(const struct uvm_space *s, uvm_backing_id k) { return k && k < s->backings.n ? s->backings.v[k] : NULL; }
+static inline struct uvm_backing *uvm_backing_get(const struct uvm_space *s, uvm_backing_id k) {
+  return k && k < s->backings.n ? s->backings.v[k] : NULL;
+}
 uvm_backing_id uvm_page_backing(const struct uvm_block *b, uvm_node n, int page);
 bool uvm_backing_holds(const struct uvm_backing *k, const struct uvm_block *b);   /* pages of the block, resident or not */
 uvm_mask uvm_piece_resident(const struct uvm_space *s, const struct uvm_piece *p, uvm_node n);
 /* Brings info.dirty and info.busy up to date; NULL for a dead id. */
 const struct uvm_backing_info *uvm_backing_look(struct uvm_space *s, uvm_backing_id k);
-static inline struct uvm_block *uvm_block_by_id(const struct uvm_space *s, uvm_block_id b) { return b && b < s->blocks.n ? s->blocks.v[b] : NULL; }
-static inline struct uvm_range *uvm_range_by_id(const struct uvm_space *s, uvm_range_id r) { return r && r < s->ranges.n ? s->ranges.v[r] : NULL; }
+static inline struct uvm_block *uvm_block_by_id(const struct uvm_space *s, uvm_block_id b) {
+  return b && b < s->blocks.n ? s->blocks.v[b] : NULL;
+}
+static inline struct uvm_range *uvm_range_by_id(const struct uvm_space *s, uvm_range_id r) {
+  return r && r < s->ranges.n ? s->ranges.v[r] : NULL;
+}
 
 /* All the invariants above for one block: 0, or UVM_EENV with what is wrong. Debug builds call it after each commit. */
 int uvm_block_check(const struct uvm_space *s, const struct uvm_block *b, struct uvm_error *e);

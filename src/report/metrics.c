@@ -32,10 +32,6 @@ void uvm_metrics_free(struct uvm_metrics *m) {
   *m = (struct uvm_metrics){0};
 }
 
-static uint64_t mask_pages(const struct uvm_event *e) {
-  return e->mask ? (uint64_t)uvm_mask_count(e->mask) : (e->bytes + UVM_PAGE - 1) / UVM_PAGE;
-}
-
 static void count_transfer(struct uvm_counters *c, const struct uvm_places *p, const struct uvm_event *e) {
   switch (uvm_places_direction(p, e->src, e->dst)) {
   case UVM_H2D: c->h2d_bytes += e->bytes, c->h2d_copies++; break;
@@ -58,8 +54,8 @@ static void count(struct uvm_counters *c, const struct uvm_places *p, const stru
     break;
   case UVM_E_CPU_FAULT: c->cpu_faults++; break;
   case UVM_E_PREFETCH_USED: c->prefetch_used_bytes += e->bytes; break;
-  case UVM_E_DUPLICATE: c->duplicated_bytes += mask_pages(e) * UVM_PAGE; break;
-  case UVM_E_REVOKE: c->revocations += mask_pages(e); break;
+  case UVM_E_DUPLICATE: c->duplicated_bytes += uvm_event_pages(e) * UVM_PAGE; break;
+  case UVM_E_REVOKE: c->revocations += uvm_event_pages(e); break;
   case UVM_E_EVICT: c->evictions++; break;
   case UVM_E_THRASH: c->thrashing_pages++; break;
   case UVM_E_THROTTLE: c->throttles++; break;

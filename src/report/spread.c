@@ -30,7 +30,8 @@ static int parse(struct uvm_spreads *s, const struct uvm_input *in, char *line, 
     return uvm_input_fail(in, number, e, "expected whole numbers of iterations (above 0) and runs, found '%.60s' and '%.60s'", f[3], f[4]);
   if (!uvm_parse_f64(f[5], &row.min) || !uvm_parse_f64(f[6], &row.median) || !uvm_parse_f64(f[7], &row.max) ||
       !(0 <= row.min && row.min <= row.median && row.median <= row.max))
-    return uvm_input_fail(in, number, e, "expected times min <= median <= max in seconds, found '%.60s', '%.60s', '%.60s'", f[5], f[6], f[7]);
+    return uvm_input_fail(in, number, e, "expected times min <= median <= max in seconds, found '%.60s', '%.60s', '%.60s'", f[5], f[6],
+                          f[7]);
   if (strcmp(f[2], "all") && strcmp(f[2], "first") && strcmp(f[2], "rest"))
     return uvm_input_fail(in, number, e, "expected part all, first or rest, found '%.60s'", f[2]);
   if (strlen(f[1]) >= sizeof row.section)
@@ -46,8 +47,7 @@ static int read_lines(struct uvm_spreads *s, struct uvm_input *in, const char *w
   char *line;
   int code = uvm_input_line(in, &line, e);
   if (code < 0) return code;
-  if (!code || strcmp(line, header))
-    return uvm_input_fail(in, 1, e, "expected the header %s, found '%.60s'", header, code ? line : "");
+  if (!code || strcmp(line, header)) return uvm_input_fail(in, 1, e, "expected the header %s, found '%.60s'", header, code ? line : "");
   while ((code = uvm_input_line(in, &line, e)) > 0)
     if (*line && (code = parse(s, in, line, workload, e))) return code;
   if (code || s->v.n) return code;

@@ -58,6 +58,10 @@ void uvm_table_print(struct uvm_table *t, FILE *f) {
   *t = (struct uvm_table){0};
 }
 
+void uvm_table_rest(size_t rows, FILE *f) {
+  if (rows > UVM_TABLE_ROWS) fprintf(f, "... and %zu more: --json has all\n", rows - UVM_TABLE_ROWS);
+}
+
 /* A narrow terminal is served down to 60 columns. */
 static int line_width(FILE *f) {
   enum { WIDTH = 100, LEAST = 60 };

@@ -11,6 +11,9 @@ struct uvm_table {
 /* header: the column titles, as many as align has letters; NULL: none. */
 void uvm_table_init(struct uvm_table *t, const char *align, const char *const *header);
 void uvm_table_cell(struct uvm_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+enum { UVM_TABLE_ROWS = 24 }; /* of a long table; its JSON has all */
+/* Says so after a table of more than these. */
+void uvm_table_rest(size_t rows, FILE *f);
 /* Prints (two blanks between columns, no trailing blanks) and frees. */
 void uvm_table_print(struct uvm_table *t, FILE *f);
 

@@ -4,8 +4,6 @@
 #include "report/summary.h"
 #include "report/table.h"
 
-enum { MAX_ROWS = 24 }; /* of a table; the JSON report has all */
-
 static void print_head(const struct uvm_summary *s, FILE *f) {
   const struct uvm_session_result *r = s->run;
   char peak[24], capacity[24], time[24];
@@ -122,10 +120,6 @@ static void print_group(struct uvm_table *t, const struct group *g) {
   uvm_table_cell(t, "%s", uvm_size_text(g->c.d2h_bytes, size));
 }
 
-static void print_rest(size_t n, FILE *f) {
-  if (n > MAX_ROWS) fprintf(f, "... and %zu more: --json has all\n", n - MAX_ROWS);
-}
-
 static void print_sections(const struct uvm_metrics *m, FILE *f) {
   static const char *const header[] = {"section", "times", "total", "each", "GPU faults", "batches", "CPU faults", "to GPU", "to CPU"};
   struct groups g = {0};
@@ -139,10 +133,10 @@ static void print_sections(const struct uvm_metrics *m, FILE *f) {
   if (!g.v.n) return;
   struct uvm_table t;
   uvm_table_init(&t, "lrrrrrrrr", header);
-  for (size_t i = 0; i < g.v.n && i < MAX_ROWS; i++) print_group(&t, &g.v.v[i]);
+  for (size_t i = 0; i < g.v.n && i < UVM_TABLE_ROWS; i++) print_group(&t, &g.v.v[i]);
   fputc('\n', f);
   uvm_table_print(&t, f);
-  print_rest(g.v.n, f);
+  uvm_table_rest(g.v.n, f);
   uvm_mem_free(g.v.v);
 }
 
@@ -195,10 +189,10 @@ static void print_allocs(const struct uvm_metrics *m, FILE *f) {
     struct uvm_table t;
     qsort(busy, n, sizeof *busy, busiest_first);
     uvm_table_init(&t, "rllrrrrrrl", header);
-    for (size_t i = 0; i < n && i < MAX_ROWS; i++) print_alloc(&t, &m->places, busy[i]);
+    for (size_t i = 0; i < n && i < UVM_TABLE_ROWS; i++) print_alloc(&t, &m->places, busy[i]);
     fputc('\n', f);
     uvm_table_print(&t, f);
-    print_rest(n, f);
+    uvm_table_rest(n, f);
   }
   uvm_mem_free(busy);
 }

@@ -88,8 +88,7 @@ static struct held *held_at(struct uvm_timeline *t, uint32_t number) {
 
 /* Pages came to a node's memory, or left it. */
 static void moved(struct uvm_timeline *t, const struct uvm_event *e, uvm_node n, bool came) {
-  uint64_t pages = e->mask ? (uint64_t)uvm_mask_count(e->mask) : e->bytes / UVM_PAGE;
-  int64_t bytes = (int64_t)(pages * UVM_PAGE) * (came ? 1 : -1);
+  int64_t bytes = (int64_t)(uvm_event_pages(e) * UVM_PAGE) * (came ? 1 : -1);
   if (n >= t->places.nnodes) return;
   struct held *h = held_at(t, e->alloc);
   if (h->bytes) h->bytes[n] += (uint64_t)bytes;

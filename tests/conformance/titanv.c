@@ -1,8 +1,7 @@
 /* One warp of a Titan V adds vectors of one element a page, c[i] = a[i] + b[i]: its 64 reads fault in batches of 56 (all that one
  * uTLB may have outstanding) and 8, then its 32 writes, as four public logs of a patched driver without prefetching show. */
 #include "tests/conformance/conformance.h"
-#include <stdlib.h>
-#include <unistd.h>
+#include "trace.h"
 
 static const char trace[] = "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 2M managed a\nalloc b 2M managed b\nalloc c 2M managed c\n"
                             "w cpu a 0 2M\nw cpu b 0 2M\nw cpu c 0 2M\nkernel gpu0 lanes=32 name=add\n"
@@ -20,19 +19,17 @@ static void watch(void *ctx, const struct uvm_event *e) {
 }
 
 void uvm_conform_titanv(struct uvm_score *s) {
-  char path[] = "/tmp/uvmsim-titanv-XXXXXX";
-  int fd = mkstemp(path);
-  bool written = fd >= 0 && write(fd, trace, sizeof trace - 1) == (ssize_t)sizeof trace - 1;
-  if (fd >= 0) close(fd);
+  struct uvm_trace *t = NULL;
+  struct uvm_error e;
+  int rc = uvm_trace_open_memory(trace, sizeof trace - 1, &t, &e);
   struct batches b = {0};
   struct uvm_observer o = {&b, watch};
-  struct uvm_session_config c = {.trace = path, .machine = "nvidia-titanv", .prefetch = "none", .observers = &o, .nobservers = 1};
+  struct uvm_session_config c = {.source = t, .machine = "nvidia-titanv", .prefetch = "none", .observers = &o, .nobservers = 1};
   struct uvm_session_result result;
-  struct uvm_error e = {.text = "the trace cannot be written"};
-  if (!written || uvm_session_run(&c, &result, &e))
+  if (rc || uvm_session_run(&c, &result, &e))
     uvm_conform_row(s, false, "titanv", "batches of one warp", "%s", e.text);
   else
     uvm_conform_row(s, b.n == 3 && b.raw[0] == 56 && b.raw[1] == 8 && b.raw[2] == 32, "titanv", "batches of one warp",
                     "%u, %u, %u (recorded 56, 8, 32)", b.raw[0], b.raw[1], b.raw[2]);
-  unlink(path);
+  uvm_trace_close(t);
 }

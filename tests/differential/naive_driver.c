@@ -1,7 +1,7 @@
 /* The driver against a naive model: an array of pages, a list of chunks, a loop over the trace, the density rule counted out page by
  * page. Both replay single-lane traces, with full and with too little memory; residency must agree at every section's end.
  * Thrashing control is off on both sides (it depends on time), allocations are multiples of 2 MiB and carry no advice. */
-#include "tests/unit/unit.h"
+#include "tests/unit/files.h"
 #include "session.h"
 #include "trace.h"
 #include "tests/naive_density.h"
@@ -11,15 +11,15 @@ enum { N = UVM_BLOCK_PAGES };
 struct block {
   uint8_t where[N];
   bool cpu_mapped[N];
-  bool chunk;                                   /* holds 2 MiB of the GPU */
-  uint64_t stamp;                               /* of its last service: the order of its list */
+  bool chunk;     /* holds 2 MiB of the GPU */
+  uint64_t stamp; /* of its last service: the order of its list */
 };
 struct naive {
-  UVM_VEC(struct block *) allocs;               /* by number: an array of blocks */
-  UVM_VEC(size_t) sizes;                        /* in blocks */
+  UVM_VEC(struct block *) allocs; /* by number: an array of blocks */
+  UVM_VEC(size_t) sizes;          /* in blocks */
   size_t chunks, capacity;
   uint64_t clock;
-  UVM_VEC(uint64_t) section_sums;               /* of all pages' places, at each section's end */
+  UVM_VEC(uint64_t) section_sums; /* of all pages' places, at each section's end */
 };
 
 /* A sum over live allocations that any misplaced page changes. */
@@ -72,7 +72,7 @@ static void move(struct naive *m, struct block *b, int p, enum where to) {
   bool had = held(b, GPU) > 0;
   b->where[p] = to;
   b->cpu_mapped[p] = to == CPU;
-  if (had && held(b, GPU) == 0) b->stamp = ++m->clock;      /* to the tail of UNUSED */
+  if (had && held(b, GPU) == 0) b->stamp = ++m->clock; /* to the tail of UNUSED */
 }
 
 static void touch(struct naive *m, uint32_t alloc, uint64_t offset, enum where by) {
@@ -85,8 +85,10 @@ static void touch(struct naive *m, uint32_t alloc, uint64_t offset, enum where b
   naive_density(there, faulted, wanted);
   if (by == GPU) take_chunk(m, b);
   for (int q = 0; q < N; q++)
-    if (wanted[q] && b->where[q] != by) move(m, b, q, by);
-    else if (wanted[q] && by == CPU) b->cpu_mapped[q] = true;
+    if (wanted[q] && b->where[q] != by)
+      move(m, b, q, by);
+    else if (wanted[q] && by == CPU)
+      b->cpu_mapped[q] = true;
 }
 
 static void prefetch(struct naive *m, uint32_t alloc, uint64_t offset, uint64_t bytes, enum where to) {
@@ -127,7 +129,7 @@ static void record(struct naive *m, const struct uvm_trace_record *r) {
     assert_int_equal(r->lanes, 1);
     for (size_t i = 0; i < r->naccesses; i++) {
       struct uvm_trace_access whole = r->accesses[i];
-      whole.step = whole.bytes, whole.width = whole.bytes;      /* one access to its whole range */
+      whole.step = whole.bytes, whole.width = whole.bytes; /* one access to its whole range */
       loop(m, &whole, GPU);
     }
     break;
@@ -172,8 +174,7 @@ static void watch(void *ctx, const struct uvm_event *e) {
     break;
   case UVM_E_TRANSFER: set_places(w, e, e->offset, e->bytes); break;
   case UVM_E_POPULATE:
-    for (int a, b = 0; uvm_mask_run(e->mask, &a, &b);)
-      set_places(w, e, uvm_block_offset(e->block, a), (uint64_t)(b - a) * UVM_PAGE);
+    for (int a, b = 0; uvm_mask_run(e->mask, &a, &b);) set_places(w, e, uvm_block_offset(e->block, a), (uint64_t)(b - a) * UVM_PAGE);
     break;
   case UVM_E_SECTION: check_section(w); break;
   default: break;
@@ -200,7 +201,8 @@ static void compare(const char *path, double factor) {
   if (uvm_session_run(&c, &result, &e)) fail_msg("%s: %s", path, e.text);
   assert_true(m.section_sums.n > 0);
   assert_int_equal(w.section, m.section_sums.n);
-  if (w.wrong) fail_msg("%s at %g: residency differs at the end of %llu of %zu sections", path, factor, (unsigned long long)w.wrong, w.section);
+  if (w.wrong)
+    fail_msg("%s at %g: residency differs at the end of %llu of %zu sections", path, factor, (unsigned long long)w.wrong, w.section);
   for (size_t a = 0; a < m.allocs.n; a++)
     if (m.allocs.v[a]) release(&m, (uint32_t)a);
   for (size_t a = 0; a < w.allocs.n; a++) uvm_mem_free(w.allocs.v[a]);
@@ -229,8 +231,13 @@ static void write_random(const char *path, uint64_t seed) {
     const char *id = second ? "b" : "a", *op = uvm_random(&seed) & 1 ? "r" : "w";
     fprintf(f, "begin s/%d\n", i);
     switch (uvm_random(&seed) % 4) {
-    case 0: fprintf(f, "%s cpu %s %llu %llu step=%u\n", op, id, (unsigned long long)from << 12, (unsigned long long)n << 12, step << 12); break;
-    case 1: fprintf(f, "prefetch %s %s %llu %llu\nsync\n", uvm_random(&seed) & 1 ? "gpu0" : "cpu", id, (unsigned long long)from << 12, (unsigned long long)n << 12); break;
+    case 0:
+      fprintf(f, "%s cpu %s %llu %llu step=%u\n", op, id, (unsigned long long)from << 12, (unsigned long long)n << 12, step << 12);
+      break;
+    case 1:
+      fprintf(f, "prefetch %s %s %llu %llu\nsync\n", uvm_random(&seed) & 1 ? "gpu0" : "cpu", id, (unsigned long long)from << 12,
+              (unsigned long long)n << 12);
+      break;
     default:
       fprintf(f, "kernel gpu0 lanes=1\n");
       for (int k = 0; k < 20; k++) fprintf(f, "%s %s %llu 8\n", op, id, (unsigned long long)(uvm_random(&seed) % pages) << 12);
@@ -243,14 +250,13 @@ static void write_random(const char *path, uint64_t seed) {
 
 static void test_random(void **state) {
   (void)state;
-  char path[] = "/tmp/uvmsim-naive-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
+  char path[64];
+  temporary(path, ".uvt");
   for (uint64_t seed = 1; seed <= 40; seed++) {
     write_random(path, seed);
     for (size_t f = 0; f < 4; f++) compare(path, factors[f]);
   }
-  remove(path);
+  unlink(path);
 }
 
 int main(void) {

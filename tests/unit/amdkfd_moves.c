@@ -262,7 +262,8 @@ static void test_lock(void **state) {
   world_run(&w);
   assert_int_equal(w.resumed, 2);
   for (size_t i = 0; i < w.events.n; i++)
-    if (w.events.v[i].e.kind == UVM_E_CPU_FAULT) assert_int_equal(w.events.v[i].e.dur, w.events.v[i].e.alloc == b->number ? 1000 : 1900 + 1000);
+    if (w.events.v[i].e.kind == UVM_E_CPU_FAULT)
+      assert_int_equal(w.events.v[i].e.dur, w.events.v[i].e.alloc == b->number ? 1000 : 1900 + 1000);
   assert_vram(&w, a, 0x1234, GPU0, 512);
   close_world(&w);
 }

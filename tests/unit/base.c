@@ -7,10 +7,29 @@
 
 static void test_sizes(void **state) {
   (void)state;
-  static const struct { const char *text; bool ok; uint64_t value; } rows[] = {
-      {"0", true, 0}, {"4096", true, 4096}, {"1K", true, 1024}, {"3M", true, 3145728}, {"2G", true, 2147483648}, {"1T", true, 1099511627776},
-      {"9223372036854775807", true, INT64_MAX}, {"9223372036854775808", false, 0}, {"8388607T", true, 8388607ull << 40}, {"8388608T", false, 0},
-      {"", false, 0}, {"K", false, 0}, {"1k", false, 0}, {"1KB", false, 0}, {"-1", false, 0}, {" 1", false, 0}, {"0x10", false, 0}, {"1.5M", false, 0},
+  static const struct {
+    const char *text;
+    bool ok;
+    uint64_t value;
+  } rows[] = {
+      {"0", true, 0},
+      {"4096", true, 4096},
+      {"1K", true, 1024},
+      {"3M", true, 3145728},
+      {"2G", true, 2147483648},
+      {"1T", true, 1099511627776},
+      {"9223372036854775807", true, INT64_MAX},
+      {"9223372036854775808", false, 0},
+      {"8388607T", true, 8388607ull << 40},
+      {"8388608T", false, 0},
+      {"", false, 0},
+      {"K", false, 0},
+      {"1k", false, 0},
+      {"1KB", false, 0},
+      {"-1", false, 0},
+      {" 1", false, 0},
+      {"0x10", false, 0},
+      {"1.5M", false, 0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uint64_t v = 0;
@@ -26,7 +45,7 @@ static void test_times(void **state) {
   assert_true(uvm_parse_ns("7", &v) && v == 7);
   assert_true(uvm_parse_ns("2s", &v) && v == 2000000000);
   assert_false(uvm_parse_ns("2m", &v));
-  assert_false(uvm_parse_ns("9223372037s", &v));  /* one second past 2^63-1 ns */
+  assert_false(uvm_parse_ns("9223372037s", &v)); /* one second past 2^63-1 ns */
 }
 
 static void test_limits(void **state) {
@@ -101,7 +120,7 @@ static void test_out(void **state) {
   struct stat st;
   assert_int_equal(uvm_out_open(&o, path, &e), 0);
   fputs("half", o.f);
-  assert_int_not_equal(stat(path, &st), 0);      /* not there before it is whole */
+  assert_int_not_equal(stat(path, &st), 0); /* not there before it is whole */
   uvm_out_abandon(&o);
   assert_int_not_equal(stat(path, &st), 0);
   assert_int_equal(uvm_out_open(&o, path, &e), 0);
@@ -110,7 +129,7 @@ static void test_out(void **state) {
   assert_int_equal(stat(path, &st), 0);
   assert_int_equal(st.st_size, 5);
   unlink(path);
-  assert_int_equal(rmdir(dir), 0);               /* and nothing else is left */
+  assert_int_equal(rmdir(dir), 0); /* and nothing else is left */
 }
 
 static void test_out_full(void **state) {
@@ -153,14 +172,18 @@ static void test_out_of_memory(void **state) {
   assert_int_not_equal(access(name, F_OK), 0);
 }
 
-struct sample { bool on; uint32_t n; uint64_t size, ns; double f; };
-static const struct uvm_opt sample_opts[] = {
-    {"on", UVM_BOOL, offsetof(struct sample, on), 0, 1, 1, "a switch"},
-    {"n", UVM_U32, offsetof(struct sample, n), 1, 20, 5, "a number"},
-    {"size", UVM_SIZE, offsetof(struct sample, size), 0, 1e12, 4096, "a size"},
-    {"ns", UVM_NS, offsetof(struct sample, ns), 0, 1e12, 500, "a time"},
-    {"f", UVM_F64, offsetof(struct sample, f), 0, 1, 0.5, "a fraction"},
-    {0}};
+struct sample {
+  bool on;
+  uint32_t n;
+  uint64_t size, ns;
+  double f;
+};
+static const struct uvm_opt sample_opts[] = {{"on", UVM_BOOL, offsetof(struct sample, on), 0, 1, 1, "a switch"},
+                                             {"n", UVM_U32, offsetof(struct sample, n), 1, 20, 5, "a number"},
+                                             {"size", UVM_SIZE, offsetof(struct sample, size), 0, 1e12, 4096, "a size"},
+                                             {"ns", UVM_NS, offsetof(struct sample, ns), 0, 1e12, 500, "a time"},
+                                             {"f", UVM_F64, offsetof(struct sample, f), 0, 1, 0.5, "a fraction"},
+                                             {0}};
 
 static void test_options(void **state) {
   (void)state;
@@ -182,7 +205,7 @@ static void test_options(void **state) {
 
 /* Objects keep what is written to them, whoever comes and goes beside them, and come zeroed, used before or not. */
 static void test_slab(void **state) {
-  enum { OBJECTS = 3000, WORDS = 125 };         /* 1000 bytes each: several chunks */
+  enum { OBJECTS = 3000, WORDS = 125 }; /* 1000 bytes each: several chunks */
   static uint64_t *at[OBJECTS];
   struct uvm_slab s = {.size = WORDS * sizeof(uint64_t)};
   uint64_t seed = 5;
@@ -198,15 +221,16 @@ static void test_slab(void **state) {
       for (size_t w = 0; w < WORDS; w++) assert_int_equal(at[i][w], 0), at[i][w] = i;
     }
   }
-  assert_in_range(s.chunks.n, 2, 3);            /* 3 MB at most are alive at once */
+  assert_in_range(s.chunks.n, 2, 3); /* 3 MB at most are alive at once */
   uvm_slab_release(&s);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),     cmocka_unit_test(test_times),    cmocka_unit_test(test_limits),        cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_mask_runs), cmocka_unit_test(test_mask_sets), cmocka_unit_test(test_out),          cmocka_unit_test(test_out_full),
-      cmocka_unit_test(test_options),   cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_slab),
+      cmocka_unit_test(test_sizes),         cmocka_unit_test(test_times),     cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_texts),         cmocka_unit_test(test_mask_runs), cmocka_unit_test(test_mask_sets),
+      cmocka_unit_test(test_out),           cmocka_unit_test(test_out_full),  cmocka_unit_test(test_options),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_slab),
   };
   return UVM_RUN(tests);
 }

@@ -165,5 +165,5 @@ int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {T(test_a_fault_in_a_kernel), T(test_cpu_faults),       T(test_a_host_that_does_not_wait),
                                      T(test_other_work),          T(test_nothing_happened), T(test_recorded_workloads)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return UVM_RUN(tests);
 }

@@ -1,8 +1,7 @@
 /* Events to rows of the event file and back. Expected values: the description of the file's columns. */
-#include "unit.h"
-#include <unistd.h>
-#include "report.h"
 #include "report/rows.h"
+#include "tests/unit/files.h"
+#include "tests/unit/report.h"
 
 static struct uvm_rows rows;
 
@@ -111,13 +110,6 @@ static void test_order(void **state) {
   assert_true(!strcmp(rows.rows.v[1].name, "inner") && rows.rows.v[1].dur == 21 && rows.rows.v[1].value == 4);
 }
 
-static void temporary(char *path, const char *suffix) {
-  sprintf(path, "/tmp/uvmsim-rows-XXXXXX%s", suffix);
-  int fd = mkstemps(path, (int)strlen(suffix));
-  assert_true(fd >= 0);
-  close(fd);
-}
-
 static void test_file(void **state) {
   (void)state;
   char path[64];
@@ -128,12 +120,9 @@ static void test_file(void **state) {
   feed((struct uvm_event){.kind = UVM_E_SECTION, .name = "walk", .value = 2, .t = 1, .dur = 20});
   struct uvm_error e;
   assert_int_equal(uvm_rows_write(&rows, path, &e), 0);
-  FILE *f = fopen(path, "r");
-  char text[512];
-  size_t n = fread(text, 1, sizeof text - 1, f);
-  text[n] = 0;
-  fclose(f);
-  assert_string_equal(text, "t_ns,dur_ns,kind,alloc,offset,value,flags,src,dst\n1,20,section,-1,0,2,walk,,\n9,2,h2d,0,0,4096,0x2,0,0\n");
+  struct blob text = slurp(path);
+  assert_string_equal(text.v, "t_ns,dur_ns,kind,alloc,offset,value,flags,src,dst\n1,20,section,-1,0,2,walk,,\n9,2,h2d,0,0,4096,0x2,0,0\n");
+  free(text.v);
   struct uvm_rows back;
   uvm_rows_init(&back, NULL);
   assert_int_equal(uvm_rows_read(&back, path, &e), 0);

@@ -3,7 +3,7 @@
 #include "policies/policies.h"
 
 #define MIB2 (2ull << 20)
-#define INCOMING 9999                           /* the block in service */
+#define INCOMING 9999 /* the block in service */
 
 static uvm_view *opened(const struct uvm_policy *p, const char *seed) {
   uvm_view *v = fake_open(p, PCIE);
@@ -71,17 +71,26 @@ static uvm_view *eight(const struct uvm_policy *p, const char *seed) {
 }
 
 static void test_order(void **state) {
-  static const struct { const struct uvm_policy *policy; uint64_t bytes; size_t max; const char *victims; } rows[] = {
-      {&uvm_policy_lru_service, 100 * MIB2, 16, "EBHAC"}, {&uvm_policy_fifo, 100 * MIB2, 16, "ABCEH"},
-      {&uvm_policy_lru_service, 100 * MIB2, 2, "EB"},     {&uvm_policy_fifo, 100 * MIB2, 2, "AB"},
-      {&uvm_policy_lru_service, 2 * MIB2, 16, "EB"},      {&uvm_policy_fifo, 2 * MIB2, 16, "AB"},
-      {&uvm_policy_lru_service, 2 * MIB2 + 1, 16, "EBH"}, {&uvm_policy_fifo, 2 * MIB2 + 1, 16, "ABC"},
-      {&uvm_policy_lru_service, 1, 16, "E"},              {&uvm_policy_fifo, 1, 16, "A"}};
+  static const struct {
+    const struct uvm_policy *policy;
+    uint64_t bytes;
+    size_t max;
+    const char *victims;
+  } rows[] = {{&uvm_policy_lru_service, 100 * MIB2, 16, "EBHAC"},
+              {&uvm_policy_fifo, 100 * MIB2, 16, "ABCEH"},
+              {&uvm_policy_lru_service, 100 * MIB2, 2, "EB"},
+              {&uvm_policy_fifo, 100 * MIB2, 2, "AB"},
+              {&uvm_policy_lru_service, 2 * MIB2, 16, "EB"},
+              {&uvm_policy_fifo, 2 * MIB2, 16, "AB"},
+              {&uvm_policy_lru_service, 2 * MIB2 + 1, 16, "EBH"},
+              {&uvm_policy_fifo, 2 * MIB2 + 1, 16, "ABC"},
+              {&uvm_policy_lru_service, 1, 16, "E"},
+              {&uvm_policy_fifo, 1, 16, "A"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uvm_view *v = eight(rows[i].policy, NULL);
     assert_victims(v, rows[i].bytes, rows[i].max, rows[i].victims);
-    assert_victims(v, rows[i].bytes, rows[i].max, rows[i].victims);   /* being asked changes nothing */
+    assert_victims(v, rows[i].bytes, rows[i].max, rows[i].victims); /* being asked changes nothing */
     fake_close(v);
   }
 }
@@ -106,12 +115,15 @@ static void test_shared_backing(void **state) {
 
 /* Section 5.9's trace in three frames. Every access services its block, so service order is LRU. */
 static void test_cache_vectors(void **state) {
-  static const struct { const struct uvm_policy *policy; int misses; const char *victims; } rows[] = {
-      {&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru_access, 10, "2345234"}};
+  static const struct {
+    const struct uvm_policy *policy;
+    int misses;
+    const char *victims;
+  } rows[] = {{&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru_access, 10, "2345234"}};
   (void)state;
   for (int i = 0; i < 3; i++) {
     uvm_view *v = opened(rows[i].policy, NULL);
-    uvm_backing_id of[6] = {0}, next = 1;       /* by block; ids are never used again */
+    uvm_backing_id of[6] = {0}, next = 1; /* by block; ids are never used again */
     char found[16] = "";
     int misses = 0, evicted = 0;
     for (const char *s = "123141521314512"; *s; s++) {
@@ -154,7 +166,7 @@ static void test_hits_count(void **state) {
   hit(v, 1, "10");
   hit(v, 3, "[0,512)");
   assert_victims(v, 100 * MIB2, 16, "BDAC");
-  hit(v, 2, "21");                              /* not resident there */
+  hit(v, 2, "21"); /* not resident there */
   assert_victims(v, 100 * MIB2, 16, "BDAC");
   serve(v, 2, GPU, 2);
   assert_victims(v, 100 * MIB2, 16, "DACB");
@@ -203,8 +215,10 @@ static void test_random_draws(void **state) {
   for (int i = 0; i < DRAWS; i++) count[a[i]]++;
   for (int k = 1; k <= 8; k++) {
     bool may_leave = k != 4 && k != 6 && k != 7;
-    if (may_leave) assert_in_range(count[k], 850, 1150);        /* 1000 +- 5 standard deviations */
-    else assert_int_equal(count[k], 0);
+    if (may_leave)
+      assert_in_range(count[k], 850, 1150); /* 1000 +- 5 standard deviations */
+    else
+      assert_int_equal(count[k], 0);
   }
 }
 
@@ -243,9 +257,14 @@ static void test_nobody(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_e1), cmocka_unit_test(test_order), cmocka_unit_test(test_shared_backing), cmocka_unit_test(test_cache_vectors),
-      cmocka_unit_test(test_hits_count), cmocka_unit_test(test_fifo_grows), cmocka_unit_test(test_random_draws), cmocka_unit_test(test_random_exhausts),
-      cmocka_unit_test(test_nobody)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_e1),
+                                     cmocka_unit_test(test_order),
+                                     cmocka_unit_test(test_shared_backing),
+                                     cmocka_unit_test(test_cache_vectors),
+                                     cmocka_unit_test(test_hits_count),
+                                     cmocka_unit_test(test_fifo_grows),
+                                     cmocka_unit_test(test_random_draws),
+                                     cmocka_unit_test(test_random_exhausts),
+                                     cmocka_unit_test(test_nobody)};
   return UVM_RUN(tests);
 }

@@ -1,9 +1,8 @@
 /* The machine-readable report: its keys and their order are a contract, written out here as the description has them. */
-#include "unit.h"
-#include <unistd.h>
-#include "report.h"
 #include "report/json.h"
 #include "report/summary.h"
+#include "tests/unit/files.h"
+#include "tests/unit/report.h"
 
 static const char *const counters[] = {"accesses",         "gpu_faults",          "throttled_faults", "fault_batches",   "cpu_faults",
                                        "h2d_bytes",        "d2h_bytes",           "d2d_bytes",        "h2d_copies",      "d2h_copies",
@@ -13,8 +12,7 @@ static const char *const counters[] = {"accesses",         "gpu_faults",        
 enum { COUNTERS = sizeof counters / sizeof *counters };
 
 static cJSON *report(double wall, bool interrupted) {
-  static char text[1 << 16];
-  char path[] = "/tmp/uvmsim-json-XXXXXX";
+  char path[64];
   struct uvm_places places = test_places();
   struct uvm_metrics m;
   struct uvm_error e;
@@ -34,17 +32,16 @@ static cJSON *report(double wall, bool interrupted) {
   uvm_metrics_event(&m, &(struct uvm_event){.kind = UVM_E_SECTION_BEGIN, .name = "s", .value = 2, .t = 5});
   uvm_metrics_event(&m, &(struct uvm_event){.kind = UVM_E_SECTION, .name = "s", .value = 2, .t = 5, .dur = 9});
   uvm_metrics_event(&m, &(struct uvm_event){.kind = UVM_E_SECTION_BEGIN, .name = "open", .t = 20});
-  close(mkstemp(path));
+  temporary(path, ".json");
   assert_int_equal(uvm_json_report(&(struct uvm_summary){.trace = "t", .run = &r, .metrics = &m, .wall_seconds = wall}, path, &e), 0);
-  FILE *f = fopen(path, "r");
-  size_t n = fread(text, 1, sizeof text - 1, f);
-  text[n] = 0;
-  fclose(f);
+  struct blob file = slurp(path);
+  const char *text = (const char *)file.v;
   unlink(path);
   uvm_metrics_free(&m);
   assert_non_null(strstr(text, "4611686018427387905")); /* sim_ns, and below: beyond a double's 53 bits */
   assert_non_null(strstr(text, "9007199254740993"));
   cJSON *o = cJSON_Parse(text);
+  free(file.v);
   assert_non_null(o);
   return o;
 }

@@ -5,8 +5,8 @@
 
 enum { PAGES = 300, REQUESTS = 50000 };
 static struct uvm__lru list;
-static uint32_t slot_of[PAGES];                 /* 0: not in memory */
-static uint64_t stamp[PAGES];                   /* the reference: when it was used last; 0: not in memory */
+static uint32_t slot_of[PAGES]; /* 0: not in memory */
+static uint64_t stamp[PAGES];   /* the reference: when it was used last; 0: not in memory */
 
 static uint32_t oldest_stamp(void) {
   uint32_t oldest = PAGES;
@@ -40,7 +40,7 @@ static void run(size_t frames, uint64_t seed) {
   memset(slot_of, 0, sizeof slot_of), memset(stamp, 0, sizeof stamp);
   for (uint64_t now = 1; now <= REQUESTS; now++) {
     uint32_t page = (uint32_t)(uvm_random(&seed) % (1 + uvm_random(&seed) % PAGES));
-    assert_int_equal(slot_of[page] != 0, stamp[page] != 0);     /* a hit in both or in neither */
+    assert_int_equal(slot_of[page] != 0, stamp[page] != 0); /* a hit in both or in neither */
     if (uvm_random(&seed) % 50 == 0) {
       if (slot_of[page]) uvm__lru_remove(&list, slot_of[page]), held--;
       slot_of[page] = 0, stamp[page] = 0;
@@ -74,6 +74,7 @@ static void an_empty_list_has_no_oldest(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(hits_misses_and_victims_are_those_of_stamps), cmocka_unit_test(an_empty_list_has_no_oldest)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hits_misses_and_victims_are_those_of_stamps),
+                                     cmocka_unit_test(an_empty_list_has_no_oldest)};
   return UVM_RUN(tests);
 }

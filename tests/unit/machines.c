@@ -1,9 +1,8 @@
 /* Every built-in machine runs every sample to its end and makes sense of it: time passes, memory is not exceeded, no copy is faster
  * than its links. And the two whose memories are unlike the others': one that is shared, one that is nobody's home. */
 #include "machine/machine.h"
-#include <unistd.h>
 #include "session.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/files.h"
 
 static const char *const samples[] = {"first_touch", "oversubscribed", "pingpong", "vecadd"};
 
@@ -81,13 +80,12 @@ static void on_one_memory_nothing_moves(void **state) {
  * its memory. */
 static void pages_on_an_expander_are_the_cpus(void **state) {
   (void)state;
-  static const char trace[] = "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 4M managed a\nw cpu a 0 4M\n%s"
-                              "begin cpu_read\nr cpu a 0 4M step=64 width=64\nend\nr gpu0 a 0 4M\n";
+  static const char before[] = "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 4M managed a\nw cpu a 0 4M\n",
+                    after[] = "begin cpu_read\nr cpu a 0 4M step=64 width=64\nend\nr gpu0 a 0 4M\n";
   for (int moved = 0; moved < 2; moved++) {
-    char path[] = "/tmp/uvmsim-machines-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && dprintf(fd, trace, moved ? "prefetch cxl0 a 0 4M\nsync\n" : "") > 0);
-    close(fd);
+    char path[64], *text = uvm_format("%s%s%s", before, moved ? "prefetch cxl0 a 0 4M\nsync\n" : "", after);
+    spew(temporary(path, ".uvt"), text, strlen(text));
+    uvm_mem_free(text);
     run("cxl-host", path, 0);
     assert_int_equal(seen.cpu_faults, 12);
     assert_int_equal(seen.between_hosts, moved ? 4 << 20 : 0);

@@ -1,10 +1,10 @@
 /* A trace as text, replayed by the model engine under a real driver; what observers were told is kept. */
 #ifndef UVM_MODEL_FIXTURE_H
 #define UVM_MODEL_FIXTURE_H
-#include <unistd.h>
 #include "base/base.h"
 #include "session.h"
 #include "tests/unit/unit.h"
+#include "trace.h"
 
 struct seen {
   struct uvm_event e;
@@ -27,15 +27,12 @@ static inline void replay_see(void *ctx, const struct uvm_event *e) {
 /* machine, prefetch: NULL for the defaults. */
 static inline struct replay replay_text(const char *text, const char *machine, const char *prefetch) {
   struct replay r = {0};
-  char path[] = "/tmp/uvmsim-model-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-  close(fd);
+  struct uvm_trace *t;
+  if ((r.rc = uvm_trace_open_memory(text, strlen(text), &t, &r.error))) return r;
   struct uvm_observer o = {&r, replay_see};
-  struct uvm_session_config c = {.trace = path, .machine = machine, .prefetch = prefetch, .observers = &o, .nobservers = 1};
+  struct uvm_session_config c = {.source = t, .machine = machine, .prefetch = prefetch, .observers = &o, .nobservers = 1};
   r.rc = uvm_session_run(&c, &r.result, &r.error);
-  unlink(path);
+  uvm_trace_close(t);
   return r;
 }
 

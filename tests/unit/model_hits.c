@@ -6,7 +6,7 @@
 
 struct run {
   struct replay replay;
-  uint64_t accesses[4][UVM_A_ATOMIC + 1][2];    /* elements, by allocation, kind and processor */
+  uint64_t accesses[4][UVM_A_ATOMIC + 1][2]; /* elements, by allocation, kind and processor */
 };
 
 static struct run run(const char *text, const char *evict, bool hold) {
@@ -70,7 +70,7 @@ static char *random_trace(uint64_t *seed) {
       fprintf(f, "sync\nprefetch gpu0 a 0 4M\n");
     else if (what == 2)
       fprintf(f, "begin s\ndelay cpu %u\nend\n", draw(seed, 1000));
-    else if (what < 6)                          /* copies: then the CPU may only read */
+    else if (what < 6) /* copies: then the CPU may only read */
       fprintf(f, "advise set_read_mostly cpu b 0 2M\nkernel gpu0 lanes=32\nr p 0 8 split=cyclic\nr b 0 2M split=cyclic\ndone\nsync\n");
     else if (what == 6)
       fprintf(f, "advise set_preferred_location %s b 0 2M\n", draw(seed, 2) ? "cpu" : "gpu0");
@@ -97,7 +97,8 @@ static void rows_do_what_loops_do(void **state) {
 /* A touch of a mapped page and an element each; one summary for a row of one kind, begun at its first line. */
 static void a_row_takes_its_time_and_is_told_once(void **state) {
   (void)state;
-  static const char text[] = HEAD "alloc a 4M managed a\nw cpu a 0 4M\nbegin hits\nr cpu a 0 8\nr cpu a 4096 8\nr cpu a 8192 8\nw cpu a 0 8\nend\n";
+  static const char text[] =
+      HEAD "alloc a 4M managed a\nw cpu a 0 4M\nbegin hits\nr cpu a 0 8\nr cpu a 4096 8\nr cpu a 8192 8\nw cpu a 0 8\nend\n";
   struct uvm_machine *m;
   struct replay r = {0};
   struct uvm_trace *t;
@@ -108,7 +109,7 @@ static void a_row_takes_its_time_and_is_told_once(void **state) {
   struct uvm_session_config c = {.source = t, .observers = &o, .nobservers = 1};
   assert_int_equal(uvm_session_run(&c, &r.result, &r.error), 0);
   assert_int_equal(replay_time_of(&r, "hits"), (4 * m->cpu.page_ns * 1000 + 4 * m->cpu.element_ps) / 1000);
-  assert_int_equal(replay_count(&r, UVM_E_ACCESS), 3);  /* the loop's, the reads', the write's */
+  assert_int_equal(replay_count(&r, UVM_E_ACCESS), 3); /* the loop's, the reads', the write's */
   assert_int_equal(replay_event(&r, UVM_E_ACCESS, 1)->value, 3);
   assert_int_equal(replay_event(&r, UVM_E_ACCESS, 1)->line, 7);
   assert_int_equal(replay_event(&r, UVM_E_ACCESS, 2)->line, 10);

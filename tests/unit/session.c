@@ -1,7 +1,7 @@
 /* Whole runs: what they count, checked by arithmetic on small traces, and the names a run is asked for. */
 #include "tests/unit/unit.h"
 #include "session.h"
-#include <unistd.h>
+#include "trace.h"
 
 static struct { uint64_t prefetched, used, h2d, wait, section, evicted; } sum;
 
@@ -18,16 +18,13 @@ static struct uvm_session_result result;
 static struct uvm_error error;
 
 static int run(const char *text, struct uvm_session_config c) {
-  char path[] = "/tmp/uvmsim-session-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, text, strlen(text)), (long)strlen(text));
-  close(fd);
+  struct uvm_trace *t;
   struct uvm_observer o = {NULL, watch};
   memset(&sum, 0, sizeof sum);
-  c.trace = path, c.observers = &o, c.nobservers = 1;
+  assert_int_equal(uvm_trace_open_memory(text, strlen(text), &t, &error), 0);
+  c.source = t, c.observers = &o, c.nobservers = 1;
   int rc = uvm_session_run(&c, &result, &error);
-  unlink(path);
+  uvm_trace_close(t);
   return rc;
 }
 
@@ -47,7 +44,8 @@ static void test_prefetch_used(void **state) {
 /* Pages that leave untouched were not worth it, and those that come back have to prove themselves again. */
 static void test_prefetch_used_again(void **state) {
   (void)state;
-  assert_int_equal(run(HEAD "w cpu a 0 2M\nr gpu0 a 0 8\nw cpu a 0 64K\nr gpu0 a 0 64K\n", (struct uvm_session_config){.thrash = "none"}), 0);
+  assert_int_equal(run(HEAD "w cpu a 0 2M\nr gpu0 a 0 8\nw cpu a 0 64K\nr gpu0 a 0 64K\n", (struct uvm_session_config){.thrash = "none"}),
+                   0);
   assert_int_equal(sum.prefetched, 2 * 15 * 4096);   /* to the GPU, twice; the CPU's fault also brought 15 pages back */
   assert_int_equal(sum.used, 15 * 4096 + 15 * 4096); /* 15 by the CPU's writes, 15 by the GPU's last loop */
 }
@@ -58,24 +56,29 @@ static void test_link_wait(void **state) {
   (void)state;
   assert_int_equal(run(HEAD "w cpu a 0 2M\nprefetch gpu0 a 0 2M\nsync\n", (struct uvm_session_config){0}), 0);
   assert_int_equal(sum.wait, 0);
-  assert_int_equal(run(HEAD "alloc b 2M managed b\nw cpu a 0 2M\nw cpu b 0 2M\nprefetch gpu0 a 0 2M stream=1\nprefetch gpu0 b 0 2M stream=2\nsync\n",
-                       (struct uvm_session_config){0}), 0);
-  assert_in_range(sum.wait, 30000, 50000);         /* the second call comes 2 us after the first */
+  assert_int_equal(
+      run(HEAD "alloc b 2M managed b\nw cpu a 0 2M\nw cpu b 0 2M\nprefetch gpu0 a 0 2M stream=1\nprefetch gpu0 b 0 2M stream=2\nsync\n",
+          (struct uvm_session_config){0}),
+      0);
+  assert_in_range(sum.wait, 30000, 50000); /* the second call comes 2 us after the first */
 }
 
 /* 64 MiB that a kernel reads from pinned memory at 51.4 GB/s (1306 us) while 64 MiB are prefetched at 55.3 GB/s (1214 us): one link
  * carries both, so 2519 us are the least that they take together, and each waits for the other. */
 static void test_who_waited(void **state) {
   (void)state;
-  assert_int_equal(run(HEAD "alloc b 64M managed b\nalloc p 64M pinned p\nw cpu b 0 64M\nbegin both\nkernel gpu0 lanes=65536 lanes_per_block=256 "
-                       "stream=1\nr p 0 64M split=cyclic\ndone\nprefetch gpu0 b 0 64M stream=2\nsync\nend\n", (struct uvm_session_config){0}), 0);
+  assert_int_equal(
+      run(HEAD "alloc b 64M managed b\nalloc p 64M pinned p\nw cpu b 0 64M\nbegin both\nkernel gpu0 lanes=65536 lanes_per_block=256 "
+               "stream=1\nr p 0 64M split=cyclic\ndone\nprefetch gpu0 b 0 64M stream=2\nsync\nend\n",
+          (struct uvm_session_config){0}),
+      0);
   assert_in_range(sum.section, 2519000, 2700000);
   assert_int_equal(result.nlink_waits, 2);
   assert_string_equal(result.link_waits[0].waiter, "prefetch");
   assert_string_equal(result.link_waits[0].holder, "remote access");
   assert_string_equal(result.link_waits[1].waiter, "remote access");
   assert_string_equal(result.link_waits[1].holder, "prefetch");
-  assert_in_range(result.link_waits[1].ns, 1, 1214000);        /* however many wait at a time */
+  assert_in_range(result.link_waits[1].ns, 1, 1214000);                                             /* however many wait at a time */
   assert_in_range(result.link_waits[0].ns + result.link_waits[1].ns, sum.wait - 40, sum.wait + 40); /* of 32 copies, rounded */
 }
 
@@ -96,9 +99,13 @@ static void test_room_for_device_memory(void **state) {
 
 static void test_names(void **state) {
   (void)state;
-  static const struct { struct uvm_session_config c; const char *says; } rows[] = {
-      {{.machine = "nvidia-h20"}, "nvidia-h200"}, {{.policy = "nvidea"}, "nvidia"},  {{.driver = "nouveau"}, "nvidia"},
-      {{.engine = "warp"}, "model"},              {{.evict = "lru2"}, "lru-service"}, {{.prefetch = "tree"}, "density"},
+  static const struct {
+    struct uvm_session_config c;
+    const char *says;
+  } rows[] = {
+      {{.machine = "nvidia-h20"}, "nvidia-h200"}, {{.policy = "nvidea"}, "nvidia"},
+      {{.driver = "nouveau"}, "nvidia"},          {{.engine = "warp"}, "model"},
+      {{.evict = "lru2"}, "lru-service"},         {{.prefetch = "tree"}, "density"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assert_int_equal(run(HEAD, rows[i].c), UVM_EUSAGE);
@@ -115,19 +122,22 @@ static void test_driver_version(void **state) {
   const struct uvm_setting version = {"nvidia", "version", "570"};
   assert_int_equal(run(HEAD, (struct uvm_session_config){.settings = &version, .nsettings = 1}), 0);
   assert_string_equal(result.driver, "nvidia-570");
-  assert_int_equal(run(HEAD, (struct uvm_session_config){.driver = "amdkfd"}), 0);   /* not amdkfd-580: the machine's version is nvidia's */
+  assert_int_equal(run(HEAD, (struct uvm_session_config){.driver = "amdkfd"}), 0); /* not amdkfd-580: the machine's version is nvidia's */
   assert_string_equal(result.driver, "amdkfd-6");
 }
 
 static void test_settings(void **state) {
   (void)state;
-  static const struct { struct uvm_setting o; const char *says; } rows[] = {
+  static const struct {
+    struct uvm_setting o;
+    const char *says;
+  } rows[] = {
       {{"nvidia", "batch", "1"}, "fault_batch_count"}, {{"density", "threshold", "x"}, "threshold"}, {{"lru", "x", "1"}, "density"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assert_int_equal(run(HEAD, (struct uvm_session_config){.settings = &rows[i].o, .nsettings = 1}), UVM_EUSAGE);
     assert_non_null(strstr(error.text, rows[i].says));
   }
-  const struct uvm_setting off = {"density", "enable", "0"};   /* one page a fault then */
+  const struct uvm_setting off = {"density", "enable", "0"}; /* one page a fault then */
   assert_int_equal(run(HEAD "w cpu a 0 2M\nr gpu0 a 0 8\n", (struct uvm_session_config){.settings = &off, .nsettings = 1}), 0);
   assert_int_equal(sum.h2d, 4096);
 }
@@ -137,7 +147,8 @@ static void test_oversubscribe(void **state) {
   (void)state;
   assert_int_equal(run(HEAD "r gpu0 a 0 2M\n", (struct uvm_session_config){.oversubscribe = 4}), 0);
   assert_int_equal(result.gpu_capacity, 2 << 20);
-  assert_int_equal(run(HEAD "alloc b 2M managed b\nalloc c 2M managed c\nr gpu0 a 0 2M\n", (struct uvm_session_config){.oversubscribe = 1.5}), 0);
+  assert_int_equal(
+      run(HEAD "alloc b 2M managed b\nalloc c 2M managed c\nr gpu0 a 0 2M\n", (struct uvm_session_config){.oversubscribe = 1.5}), 0);
   assert_int_equal(result.gpu_capacity, 4 << 20);
   assert_int_equal(run("uvmtrace 1\nprocessor cpu\nalloc p 2M pinned p\n", (struct uvm_session_config){.oversubscribe = 2}), UVM_EUSAGE);
 }
@@ -150,8 +161,15 @@ static void test_too_many_gpus(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prefetch_used), cmocka_unit_test(test_prefetch_used_again), cmocka_unit_test(test_link_wait), cmocka_unit_test(test_who_waited), cmocka_unit_test(test_room_for_device_memory), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_driver_version), cmocka_unit_test(test_settings),            cmocka_unit_test(test_oversubscribe),
+      cmocka_unit_test(test_prefetch_used),
+      cmocka_unit_test(test_prefetch_used_again),
+      cmocka_unit_test(test_link_wait),
+      cmocka_unit_test(test_who_waited),
+      cmocka_unit_test(test_room_for_device_memory),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_driver_version),
+      cmocka_unit_test(test_settings),
+      cmocka_unit_test(test_oversubscribe),
       cmocka_unit_test(test_too_many_gpus),
   };
   return UVM_RUN(tests);

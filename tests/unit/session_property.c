@@ -1,7 +1,7 @@
 /* Random traces through the whole program: every kind of record, memory sizes, drivers, policies and options. Whatever the trace,
  * a valid one runs to its end (the checks of a debug build on), what came to the GPUs less what left them is what is there, their
- * memory is never exceeded, and the same run twice tells the same. `session_property FIRST COUNT` runs seeds from FIRST on, `session_property
- * FIRST 600s` for so long; a trace that fails is left behind and named. */
+ * memory is never exceeded, and the same run twice tells the same. `session_property FIRST COUNT` runs seeds from FIRST on,
+ * `session_property FIRST 600s` for so long; a trace that fails is left behind and named. */
 #include <time.h>
 #include <unistd.h>
 #include "session.h"

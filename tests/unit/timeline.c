@@ -1,14 +1,12 @@
 /* Timelines of whole runs, read again: the rules of the Trace Event Format as its viewer's importer applies them, and sums that must
  * be those of the run's metrics. */
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <unistd.h>
 #include "machine/machine.h"
 #include "report/metrics.h"
 #include "report/timeline.h"
 #include "report/tracks.h"
+#include "tests/unit/files.h"
 #include "tests/unit/report.h"
-#include "tests/unit/unit.h"
 
 /* -- a file, and what stands in it -- */
 
@@ -26,18 +24,6 @@ struct file {
   struct row rows[512];
   UVM_VEC(struct slice) slices;
 };
-
-static char *slurp(const char *path) {
-  FILE *f = fopen(path, "rb");
-  assert_non_null(f);
-  fseek(f, 0, SEEK_END);
-  long n = ftell(f);
-  rewind(f);
-  char *text = uvm_mem((size_t)n + 1);
-  assert_int_equal(fread(text, 1, (size_t)n, f), n);
-  fclose(f);
-  return text;
-}
 
 static const cJSON *get(const cJSON *o, const char *key) { return cJSON_GetObjectItemCaseSensitive(o, key); }
 static const char *text(const cJSON *o, const char *key) { return cJSON_GetStringValue(get(o, key)); }
@@ -115,9 +101,9 @@ static void check_sections(const struct file *f, size_t sections) {
 
 static struct file read_file(const char *path) {
   struct file f = {0};
-  char *json = slurp(path);
-  f.document = cJSON_Parse(json);
-  uvm_mem_free(json);
+  struct blob json = slurp(path);
+  f.document = cJSON_Parse((const char *)json.v);
+  free(json.v);
   assert_non_null(f.document);
   assert_string_equal(text(f.document, "displayTimeUnit"), "ns");
   assert_true(cJSON_IsArray(get(f.document, "traceEvents")));
@@ -205,8 +191,8 @@ static void check_sums(const struct file *f, const struct uvm_metrics *m, const 
 /* -- runs -- */
 
 static void check_run(const char *trace, const char *machine, uint64_t gpu_memory) {
-  char path[] = "/tmp/uvmsim-timeline-XXXXXX";
-  close(mkstemp(path));
+  char path[64];
+  temporary(path, ".json");
   struct uvm_machine *mc;
   struct uvm_places places;
   assert_int_equal(uvm_machine_open(machine, "measured", &mc, NULL), 0);
@@ -249,8 +235,7 @@ static void test_recordings(void **state) {
 /* Two GPUs, copies of pages, streams side by side, threads of the CPU, memcpy, names that JSON must escape, frees. */
 static void test_everything_at_once(void **state) {
   (void)state;
-  char path[] = "/tmp/uvmsim-timeline-XXXXXX.uvt";
-  int fd = mkstemps(path, 4);
+  char path[64];
   const char *trace = "uvmtrace 1\nprocessor cpu\nprocessor gpu0\nprocessor gpu1\n"
                       "alloc a 8M managed \"a\\b\"\nalloc b 6M managed b\nalloc d 2M device d\n"
                       "begin out\"er\nw cpu a 0 8M\nadvise set_read_mostly cpu a 0 4M\n"
@@ -260,8 +245,7 @@ static void test_everything_at_once(void **state) {
                       "kernel cpu lanes=16\nrw a 0 8M split=blocked width=64\ndone\nsync\nend\n"
                       "memcpy d 0 a 0 2M\nprefetch gpu1 a 0 8M\nprefetch cpu b 0 2M stream=4\nsync\nfree b\n"
                       "alloc b 4M managed again\nkernel gpu0 lanes=32\nw b 0 4M split=cyclic width=64\ndone\nsync\n";
-  assert_int_equal(write(fd, trace, strlen(trace)), (ssize_t)strlen(trace));
-  close(fd);
+  spew(temporary(path, ".uvt"), trace, strlen(trace));
   check_run(path, "nvidia-h200x2", 0);
   check_run(path, "nvidia-h200x2", 4 << 20);
   check_run(path, "amd-mi250x", 0);
@@ -278,8 +262,8 @@ static void test_rows(void **state) {
     const char *row;
   } cases[] = {{10, 10, "work"}, {15, 10, "work 2"}, {20, 10, "work"},  {40, 10, "work"},
                {30, 10, "work"}, {29, 2, "work 2"},  {28, 14, "work 3"}};
-  char path[] = "/tmp/uvmsim-timeline-XXXXXX";
-  close(mkstemp(path));
+  char path[64];
+  temporary(path, ".json");
   struct uvm_tracks *t;
   struct uvm_error e;
   struct uvm_track_arg none = {0};
@@ -298,16 +282,16 @@ static void test_rows(void **state) {
 /* 2^53 ns and a fraction of a microsecond are exact. */
 static void test_times(void **state) {
   (void)state;
-  char path[] = "/tmp/uvmsim-timeline-XXXXXX";
-  close(mkstemp(path));
+  char path[64];
+  temporary(path, ".json");
   struct uvm_tracks *t;
   struct uvm_error e;
   assert_int_equal(uvm_tracks_open(path, &t, &e), 0);
   uvm_tracks_instant(t, uvm_tracks_add(t, uvm_tracks_process(t, "p"), "x"), 9007199254740987, "i", &(struct uvm_track_arg){0});
   assert_int_equal(uvm_tracks_commit(t, &(struct uvm_track_arg){0}, &e), 0);
-  char *json = slurp(path);
-  assert_non_null(strstr(json, "\"ts\":9007199254740.987,"));
-  uvm_mem_free(json);
+  struct blob json = slurp(path);
+  assert_non_null(strstr((const char *)json.v, "\"ts\":9007199254740.987,"));
+  free(json.v);
   unlink(path);
 }
 

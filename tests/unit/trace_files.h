@@ -1,9 +1,8 @@
 /* For the tests of traces: files in a temporary folder, and a trace read from text to its end. */
 #ifndef UVM_TRACE_FILES_H
 #define UVM_TRACE_FILES_H
-#include "tests/unit/unit.h"
+#include "tests/unit/files.h"
 #include "trace.h"
-#include <unistd.h>
 
 #define RECORDED "traces/recorded/h200/"
 
@@ -27,26 +26,6 @@ static int remove_folder(void **state) {
   return system(command);
 }
 
-struct blob { uint8_t *v; size_t n; };
-static inline struct blob slurp(const char *path) {
-  struct blob b = {0};
-  FILE *f = fopen(path, "rb");
-  assert_non_null(f);
-  fseek(f, 0, SEEK_END);
-  b.n = (size_t)ftell(f);
-  rewind(f);
-  b.v = malloc(b.n + 1);
-  assert_int_equal(fread(b.v, 1, b.n, f), b.n);
-  b.v[b.n] = 0;
-  fclose(f);
-  return b;
-}
-static inline void spew(const char *path, const void *p, size_t n) {
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(p, 1, n, f), n);
-  assert_int_equal(fclose(f), 0);
-}
 static inline void assert_same(struct blob a, struct blob b) {
   assert_int_equal(a.n, b.n);
   assert_memory_equal(a.v, b.v, a.n);

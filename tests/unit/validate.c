@@ -1,9 +1,8 @@
 /* Verdicts of a replay beside a recording, and predicted section times. Expected values: the definitions in validate.h, by hand. */
-#include "unit.h"
-#include <unistd.h>
 #include "report/page_moves.h"
 #include "report/spread.h"
 #include "report/validate.h"
+#include "tests/unit/files.h"
 
 static void add(struct uvm_rows *r, enum uvm_row_kind kind, int64_t alloc, uint64_t offset, uint64_t value, uint64_t flags) {
   size_t n = r->rows.n;
@@ -116,13 +115,7 @@ static void test_by_allocation(void **state) {
 
 /* -- section times -- */
 
-static const char *write_file(char *path, const char *text) {
-  strcpy(path, "/tmp/uvmsim-spread-XXXXXX");
-  int fd = mkstemp(path);
-  assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-  close(fd);
-  return path;
-}
+static void write_file(char *path, const char *text) { spew(temporary(path, ".csv"), text, strlen(text)); }
 
 #define HEADER "workload,section,part,iterations,runs,min,median,max\n"
 

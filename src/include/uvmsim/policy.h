@@ -86,7 +86,11 @@ struct uvm_told {
 struct uvm_run { uvm_block_id block; uvm_proc proc; uint8_t access; uint64_t count; const uvm_mask *pages; };   /* hits */
 struct uvm_request { uint8_t kind; uvm_node node; uvm_range_id range; uint64_t offset, bytes; uvm_backing_id backing; uvm_ns at; };
 
-struct uvm_proc_info { const char *name; uvm_node home; uint32_t reach, native_atomics, fast_link; bool apu; };  /* bit a node; fast_link: bit a processor */
+struct uvm_proc_info {
+  const char *name; uvm_node home; uint32_t reach, native_atomics;              /* bit a node */
+  uint32_t fast_link;                                                           /* bit a processor */
+  bool apu;
+};
 struct uvm_node_info { const char *name; uint64_t capacity, free; };
 struct uvm_topology {
   uint8_t nprocs, nnodes; const struct uvm_proc_info *procs; const struct uvm_node_info *nodes;
@@ -97,7 +101,7 @@ struct uvm_range_info {
   uvm_node preferred; uint32_t accessed_by;                     /* bit a processor */
   uint8_t read_mostly, system;                                  /* system: pageable memory (HMM) */
 };
-struct uvm_block_info { uvm_range_id range; uint64_t offset; uint16_t first, pages; };   /* pages [first, first + pages) exist; offset in the range */
+struct uvm_block_info { uvm_range_id range; uint64_t offset; uint16_t first, pages; };   /* pages [first, first + pages) exist */
 struct uvm_backing_info { uvm_node node; uint64_t bytes, resident; uvm_block_id block; uint16_t first; bool dirty, busy; uvm_ns serviced; };
 struct uvm_use { uvm_ns begin, end; uint32_t kernel; uint8_t access; };
 
@@ -124,7 +128,8 @@ void *uvm_mem(size_t bytes);
 void *uvm_mem_resize(void *p, size_t old_bytes, size_t bytes);   /* the new part is zeroed */
 void uvm_mem_free(void *p);
 
-struct uvm_opt { const char *name; uint8_t type; size_t offset; double min, max, def; const char *help; };  /* offset in the state; ends with a NULL name */
+struct uvm_opt { const char *name; uint8_t type; size_t offset; double min, max, def; const char *help; };
+                                                /* offset in the state; a table ends with a NULL name */
 
 struct uvm_policy {
   uint32_t abi, needs;
@@ -142,9 +147,10 @@ struct uvm_policy {
   void (*on_access)(void *s, const uvm_view *v, const struct uvm_run *r);       /* NEEDS_ACCESS: hits in order, as runs */
   /* asked, in this order for a fault */
   void (*thrash)(void *s, const uvm_view *v, const struct uvm_fault *f, struct uvm_thrash *out);
-  const uvm_mask *(*thrashing)(void *s, const uvm_view *v, uvm_block_id b);     /* pages now marked; NULL: none. A rising bit is a `thrash` event */
+  const uvm_mask *(*thrashing)(void *s, const uvm_view *v, uvm_block_id b);     /* pages now marked; NULL: none. A rise is an event */
   void (*place)(void *s, const uvm_view *v, const struct uvm_fault *f, const struct uvm_thrash *h, struct uvm_place *out);
-  void (*prefetch)(void *s, const uvm_view *v, uvm_block_id b, uvm_node dst, const uvm_mask *faulted, uvm_mask *more);  /* once a block and service */
+  void (*prefetch)(void *s, const uvm_view *v, uvm_block_id b, uvm_node dst, const uvm_mask *faulted, uvm_mask *more);
+                                                                                /* once a block and service */
   size_t (*victims)(void *s, const uvm_view *v, uvm_node n, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages,
                     uvm_backing_id *out, size_t max);                           /* best first; 0: cannot */
   uint32_t (*counter)(void *s, const uvm_view *v, const struct uvm_fault *f, const uvm_mask *touched, uint64_t count, uvm_mask *migrate);
