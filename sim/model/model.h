@@ -122,7 +122,7 @@ struct uvm__kernel {
 /* Where a warp stands: a step of a phase, a part (the reads or the writes) of a record there, pages [page, last] of it. */
 struct uvm__cursor {
   uint64_t step, k, page, last;
-  uint32_t m, element;                    /* elements [k, k + m); `element` of them begun */
+  uint64_t m, element;                    /* elements [k, k + m); `element` of them begun; of a whole record there may be many */
   uint32_t phase, record, end;            /* records [record, end) of the step are still to come */
   bool begun, open, writing, fence, over; /* step begun; part open; its kind; all before it must have been served; no part left */
 };

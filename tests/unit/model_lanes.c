@@ -291,6 +291,19 @@ static void events_leave_by_time_then_in_the_order_they_came(void **state) {
   uvm__queue_release(&q);
 }
 
+/* 2^33 elements of 8 bytes side by side: 2^24 pages, as one run. */
+static void a_whole_record_may_have_more_elements_than_32_bits_count(void **state) {
+  (void)state;
+  struct uvm__record r;
+  uvm__record_set(&r, &alloc, &(struct uvm_trace_access){.op = UVM_OP_R, .bytes = 1ull << 36, .step = 8, .width = 8});
+  assert_int_equal(r.elements, 1ull << 33);
+  struct uvm__cursor c = {.m = r.elements, .page = 1};
+  assert_true(uvm__next_pages(&r, &c));
+  assert_true(c.page == 0 && c.last == (1ull << 24) - 1);
+  c.page = c.last + 1;
+  assert_false(uvm__next_pages(&r, &c));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pages_are_those_of_the_elements),
@@ -298,6 +311,7 @@ int main(void) {
       cmocka_unit_test(a_wide_stream_touches_a_page_a_block_and_step),
       cmocka_unit_test(idle_lanes_are_not_started),
       cmocka_unit_test(bytes_and_elements_of_pages_are_exact),
+      cmocka_unit_test(a_whole_record_may_have_more_elements_than_32_bits_count),
       cmocka_unit_test(events_leave_by_time_then_in_the_order_they_came),
   };
   return UVM_RUN(tests);
