@@ -115,24 +115,29 @@ static int choose_preset(struct uvm_parts *p, const char *name, const char *what
   return preset ? 0 : UVM_EUSAGE;
 }
 
-static int choose_file(struct uvm_parts *p, const char *path, struct uvm_error *e) {
-  const struct uvm_policy *policy;
-  int rc = open_file(p, path, &policy, e);
-  if (rc) return rc;
+static int choose_opened(struct uvm_parts *p, const struct uvm_policy *policy, struct uvm_error *e) {
   add(p, policy);
   uvm_list_add(p->name, sizeof p->name, "", policy->name);
   if (!policy->base) return 0;
-  char *what = uvm_format("base of %s", path);
-  rc = choose_preset(p, policy->base, what, e);
+  char *what = uvm_format("base of policy %s", policy->name);
+  int rc = choose_preset(p, policy->base, what, e);
   uvm_mem_free(what);
   return rc;
+}
+
+static int choose_file(struct uvm_parts *p, const char *path, struct uvm_error *e) {
+  const struct uvm_policy *policy;
+  int rc = open_file(p, path, &policy, e);
+  return rc ? rc : choose_opened(p, policy, e);
 }
 
 int uvm_parts_choose(struct uvm_parts *p, const struct uvm_session_config *c, const char *otherwise, struct uvm_error *e) {
   const char *name = c->policy ? c->policy : otherwise, *const chosen[UVM_HOOKS] = {c->place, c->prefetch, c->evict, c->thrash};
   *p = (struct uvm_parts){0};
   int rc;
-  if (uvm_policy_file_named(name)) {
+  if (c->opened) {
+    rc = choose_opened(p, c->opened, e);
+  } else if (uvm_policy_file_named(name)) {
     rc = choose_file(p, name, e);
   } else {
     rc = choose_preset(p, name, "policy", e);

@@ -90,6 +90,7 @@ static int load(const char *path, const char *library, struct uvm_policy_file *o
     if (!strncmp(why, library, n) && !strncmp(why + n, ": ", 2)) why += n + 2;
     return uvm_fail(e, UVM_EINPUT, "%s: cannot be loaded: %s", path, why);
   }
+  uvm_policy_global(library, out->global, sizeof out->global);
   out->policy = dlsym(out->library, "uvm_policy");
   return out->policy ? 0 : uvm_fail(e, UVM_EINPUT, "%s: expected a definition of `const struct uvm_policy uvm_policy`, found none", path);
 }
@@ -146,7 +147,7 @@ int uvm_policy_file_open(const char *path, struct uvm_policy_file *out, struct u
   *out = (struct uvm_policy_file){0};
   bool source = ends_in(path, ".c");
   if (!source && !ends_in(path, ".so"))
-    return uvm_fail(e, UVM_EUSAGE, "policy '%s': expected a name, a C file (.c) or a shared object (.so)", path);
+    return uvm_fail(e, UVM_EUSAGE, "policy file '%s': expected a C file (.c) or a shared object (.so)", path);
   if (access(path, R_OK)) return uvm_fail(e, UVM_EINPUT, "%s: cannot open the policy: %s", path, strerror(errno));
   char *local = uvm_format("%s%s", strchr(path, '/') ? "" : "./", path); /* not searched for in the system's folders, nor an option */
   int rc = source ? compile_and_load(local, out, e) : load(local, local, out, e);

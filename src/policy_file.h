@@ -3,7 +3,11 @@
 #define UVM_POLICY_FILE_H
 #include "base/base.h"
 
-struct uvm_policy_file { const struct uvm_policy *policy; void *library; };
+struct uvm_policy_file {
+  const struct uvm_policy *policy;
+  void *library;
+  char global[64];                              /* the first variable that is writable and none of a run's own; "" none */
+};
 
 /* A name with a '/', or that ends in .c or .so, is a file's; any other is that of a built-in. */
 bool uvm_policy_file_named(const char *name);
@@ -12,4 +16,6 @@ bool uvm_policy_file_named(const char *name);
 int uvm_policy_file_open(const char *path, struct uvm_policy_file *out, struct uvm_error *e);
 /* The policy goes, with every text in it. */
 void uvm_policy_file_close(struct uvm_policy_file *f);
+/* Name of a writable global or static variable in a shared object, of `size` bytes; "" none. */
+void uvm_policy_global(const char *library, char *name, size_t size);
 #endif

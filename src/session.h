@@ -18,6 +18,7 @@ struct uvm_session_config {
   const char *machine;                          /* NULL: nvidia-h200 */
   const char *driver;                           /* NULL: the machine's; "nvidia", "nvidia-595" */
   const char *policy;                           /* NULL: the driver's own; a preset, or a policy file (policy_file.h) */
+  const struct uvm_policy *opened;              /* NULL; or a policy in place of that name, as long as the run the caller's */
   const char *place, *prefetch, *evict, *thrash;   /* parts in place of its own, or NULL: names or policy files */
   const char *engine;                           /* NULL: model */
   const char *costs;                            /* NULL: measured */

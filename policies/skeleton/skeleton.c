@@ -2,6 +2,7 @@
  *
  *   uvmsim replay TRACE --policy ./skeleton.c         what it does with a trace
  *   uvmsim diff TRACE --policy-b ./skeleton.c         where it parts from the policy of the machine's driver
+ *   uvmsim policies test ./skeleton.c                 whether its answers hold, whatever the trace
  *   uvmsim policies ./skeleton.c                      its hooks and options
  *
  * It answers two questions. Delete a hook, and the base answers in its place; policy.h has the others, and says what a view can tell.

@@ -41,7 +41,7 @@ const struct uvm_option uvm_option_table[] = {
 
     {"man", 0, UVM_O_SWITCH, OWN(man), UVM_CMD_HELP, NULL, "prints the manual page (troff)", NULL},
     {"bash", 0, UVM_O_SWITCH, OWN(bash), UVM_CMD_HELP, NULL, "prints the completion for bash", NULL},
-    {"json", 0, UVM_O_TEXT, OWN(json), UVM_CMD_ALL & ~(UVM_CMD_HELP | UVM_CMD_NEW), "FILE",
+    {"json", 0, UVM_O_TEXT, OWN(json), UVM_CMD_ALL & ~(UVM_CMD_HELP | UVM_CMD_NEW | UVM_CMD_TEST), "FILE",
      "writes the report as JSON; -: to standard output, and nothing else there", ""},
     {"deterministic", 0, UVM_O_SWITCH, OWN(deterministic), UVM_CMD_RUNS, NULL,
      "leaves wall-clock time out: the same input gives the same bytes", NULL},
