@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs every command that stands behind "$ " in a ```console block of README.md and docs/*.md, and compares what it prints with what
-# stands below it there. A page's commands run in a folder of their own, in which the source tree can be seen. How long a run took is no part of the comparison. Commands that build or test are only checked to exist.
+# stands below it there. A page's commands run in a folder of their own, in which the source tree can be seen. How long a run took is no
+# part of the comparison. Commands that build or test are only checked to exist.
 # Usage: tests/readme.sh PROGRAM [--update]      --update rewrites what stands below the commands
 set -u
 cd "$(dirname "$0")/.." || exit 1

@@ -161,7 +161,8 @@ static void bash_command(FILE *f, const struct uvm_command *c) {
 static void print_bash(FILE *f) {
   fputs("# Completion of uvmsim for bash; printed by `uvmsim help --bash`.\n_uvmsim() {\n  local word=${COMP_WORDS[COMP_CWORD]} "
         "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words= options= files=\n  ((COMP_CWORD > 2)) && "
-        "case \"$command ${COMP_WORDS[2]}\" in trace*|policies\\ new|policies\\ test) command+=\" ${COMP_WORDS[2]}\" ;; esac\n  case $command in\n",
+        "case \"$command ${COMP_WORDS[2]}\" in trace*|policies\\ new|policies\\ test) command+=\" ${COMP_WORDS[2]}\" ;; esac\n  case "
+        "$command in\n",
         f);
   for (const struct uvm_command *c = uvm_commands; c->name; c++) bash_command(f, c);
   fputs("    trace) words=\"", f), bash_commands(f, "trace"), fputs("\" ;;\n  esac\n", f);

@@ -6,7 +6,7 @@
 #include "report/table.h"
 #include "trace.h"
 
-enum { TRACES = 200, TOO_MANY_EVENTS = 4000000 };
+enum { TRACES = 100, TOO_MANY_EVENTS = 4000000 };
 static const struct {
   const char *machine;
   unsigned gpus;

@@ -5,8 +5,8 @@
 const struct uvm_option uvm_option_table[] = {
     {"machine", 'm', UVM_O_TEXT, RUN(machine), UVM_CMD_RUNS, "NAME", "machine to simulate, or a profile file (default nvidia-h200)",
      "machines --quiet"},
-    {"policy", 'p', UVM_O_TEXT, RUN(policy), UVM_CMD_RUNS, "NAME", "migration policy, or a policy file: ./mine.c, ./mine.so (default: the one of the machine's driver)",
-     "policies --quiet"},
+    {"policy", 'p', UVM_O_TEXT, RUN(policy), UVM_CMD_RUNS, "NAME",
+     "migration policy, or a policy file: ./mine.c, ./mine.so (default: the one of the machine's driver)", "policies --quiet"},
     {"driver", 0, UVM_O_TEXT, RUN(driver), UVM_CMD_RUNS, "NAME",
      "kernel driver, with or without a version: nvidia, nvidia-595 (default: the machine's)", "*driver"},
     {"engine", 0, UVM_O_TEXT, RUN(engine), UVM_CMD_RUNS, "NAME", "what makes plans true: model (virtual time)", "=model"},
