@@ -16,7 +16,7 @@ PREFIX  ?= /usr/local
 CC      ?= cc
 
 VERSION := 0.1.0
-CPPFLAGS += -D_GNU_SOURCE -DUVMSIM_VERSION='"$(VERSION)"' -Isrc -Isrc/include -Isim -Itraces -Ipolicies -I.
+CPPFLAGS += -D_GNU_SOURCE -DUVMSIM_VERSION='"$(VERSION)"' -DUVMSIM_INCLUDE='"$(PREFIX)/include"' -Isrc -Isrc/include -Isim -Itraces -Ipolicies -I.
 CFLAGS_COMMON := -std=c11 -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
                  -fvisibility=hidden -fPIC -g -MMD -MP
 CFLAGS_release := -O2 -DNDEBUG
@@ -31,7 +31,7 @@ LIBS_release := -ljemalloc
 LIB_SRC := $(filter-out src/cli/main.c,$(wildcard src/*.c src/base/*.c src/core/*.c src/core/*/*.c src/report/*.c src/cli/*.c \
              sim/machine/*.c sim/model/*.c policies/*.c traces/*.c traces/readers/*.c traces/writers/*.c))
 PROFILES := $(sort $(wildcard sim/machine/profiles/*.ini))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/machines.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/machines.o $(BUILD)/gen/skeleton.o
 LIB     := $(BUILD)/libuvmsim.a
 BIN     := $(BUILD)/uvmsim
 UNIT    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*.c tests/differential/*.c)))
@@ -53,13 +53,17 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC_LINE)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-# Profiles become string literals, so the program works from any directory.
+# Profiles and the skeleton of a policy become string literals, so the program works from any directory.
+literal = sed -e 's/\\/\\\\/g; s/"/\\"/g; s/^/   "/; s/$$/\\n"/'
 $(BUILD)/gen/machines.c: $(PROFILES) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "machine/machine.h"'; echo 'const struct uvm_machine_entry uvm_machines[] = {'; \
 	   for f in $(PROFILES); do printf '  {"%s",\n' "$$(basename $$f .ini)"; \
-	     sed -e 's/\\/\\\\/g; s/"/\\"/g; s/^/   "/; s/$$/\\n"/' $$f; echo '  },'; done; echo '  {0, 0}};'; } > $@
-$(BUILD)/gen/machines.o: $(BUILD)/gen/machines.c
+	     $(literal) $$f; echo '  },'; done; echo '  {0, 0}};'; } > $@
+$(BUILD)/gen/skeleton.c: policies/skeleton/skeleton.c Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "policies.h"'; echo 'const char uvm_skeleton[] ='; $(literal) $<; echo '   ;'; } > $@
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(CC_LINE)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(LIB): $(LIB_OBJ)

@@ -1,7 +1,7 @@
 # Completion of uvmsim for bash; printed by `uvmsim help --bash`.
 _uvmsim() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words= options= files=
-  [[ $command == trace ]] && ((COMP_CWORD > 2)) && command+=" ${COMP_WORDS[2]}"
+  ((COMP_CWORD > 2)) && case "$command ${COMP_WORDS[2]}" in trace*|policies\ new|policies\ test) command+=" ${COMP_WORDS[2]}" ;; esac
   case $command in
     'replay') options=" --machine --policy --driver --engine --gpu-memory --oversubscribe --place --prefetch --evict --thrash --costs --seed --option --events --timeline --json --deterministic --quiet --help" files=-f ;;
     'validate') options=" --machine --policy --driver --engine --gpu-memory --oversubscribe --place --prefetch --evict --thrash --costs --seed --option --observed --sections --workload --tolerance --json --deterministic --quiet --help" files=-f ;;
@@ -9,7 +9,9 @@ _uvmsim() {
     'diff') options=" --machine --machine-b --policy --policy-b --driver --driver-b --engine --engine-b --gpu-memory --gpu-memory-b --oversubscribe --oversubscribe-b --place --place-b --prefetch --prefetch-b --evict --evict-b --thrash --thrash-b --costs --costs-b --seed --seed-b --option --option-b --observed --json --deterministic --quiet --help" files=-f ;;
     'trace info') options=" --json --quiet --help" files=-f ;;
     'trace convert') options=" --output --json --quiet --help" files=-f ;;
-    'policies') options=" --json --quiet --help" words="$(uvmsim policies --quiet 2>/dev/null)" ;;
+    'policies new') options=" --quiet --help" files=-f ;;
+    'policies test') options=" --quiet --help" files=-f ;;
+    'policies') options=" --json --quiet --help" words="$(uvmsim policies --quiet 2>/dev/null) new test" ;;
     'machines') options=" --json --quiet --help" words="$(uvmsim machines --quiet 2>/dev/null)" ;;
     'formats') options=" --json --quiet --help" words="$(uvmsim formats --quiet 2>/dev/null)" ;;
     'help') options=" --man --bash --help" words=" replay validate why diff trace policies machines formats help" ;;

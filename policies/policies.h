@@ -12,4 +12,5 @@ struct uvm_part { enum uvm_hook hook; const char *name; const struct uvm_policy 
 extern const struct uvm_part uvm_parts[];       /* ends with a NULL name. A NULL policy answers nothing ("none" is the default) */
 struct uvm_preset { const char *name, *help; const struct uvm_policy *parts[8]; };   /* parts end with NULL; none: the core's defaults */
 extern const struct uvm_preset uvm_presets[];   /* ends with a NULL name */
+extern const char uvm_skeleton[];               /* the text of skeleton/skeleton.c: what `policies new` writes */
 #endif

@@ -2,9 +2,9 @@
 #include <assert.h>
 #include "core/host.h"
 #include "engine.h"
-#include "policies.h"
+#include "parts.h"
 
-enum { MAX_PARTS = 16, PROGRESS_TURNS = 256, AT_ONCE = 1 << 16 };      /* AT_ONCE: records offered to the engine together */
+enum { PROGRESS_TURNS = 256, AT_ONCE = 1 << 16 };      /* AT_ONCE: records offered to the engine together */
 struct session {
   const struct uvm_session_config *config;
   struct uvm_trace *trace;
@@ -12,8 +12,7 @@ struct session {
   struct uvm_core core;
   const struct uvm_engine_ops *ops;
   struct uvm_engine *engine;
-  const struct uvm_policy *parts[MAX_PARTS + 1];
-  size_t nparts;
+  struct uvm_parts parts;
   struct uvm_observer *observers;               /* the caller's and our own */
   struct uvm_session_result *result;
   struct uvm_error *error;
@@ -25,10 +24,6 @@ static const struct uvm_engine_ops *const engines[] = {&uvm_engine_model, NULL};
 
 /* -- choosing by name; an unknown name lists the known ones -- */
 
-static int unknown(struct uvm_error *e, const char *what, const char *name, const char *known) {
-  return uvm_fail(e, UVM_EUSAGE, "unknown %s '%s'; known: %s", what, name, known);
-}
-
 static int choose_engine(struct session *s) {
   const char *name = s->config->engine ? s->config->engine : "model";
   char known[256] = "";
@@ -36,66 +31,7 @@ static int choose_engine(struct session *s) {
     if (!strcmp(engines[i]->name, name)) return s->ops = engines[i], 0;
     uvm_list_add(known, sizeof known, ", ", engines[i]->name);
   }
-  return unknown(s->error, "engine", name, known);
-}
-
-static const struct uvm_preset *find_preset(const char *name, struct uvm_error *e) {
-  char known[512] = "";
-  for (const struct uvm_preset *p = uvm_presets; p->name; p++) {
-    if (!strcmp(p->name, name)) return p;
-    uvm_list_add(known, sizeof known, ", ", p->name);
-  }
-  unknown(e, "policy", name, known);
-  return NULL;
-}
-
-static const struct uvm_part *find_part(enum uvm_hook hook, const char *name, struct uvm_error *e) {
-  static const char *const hooks[UVM_HOOKS] = {"placement", "prefetcher", "evictor", "thrashing control"};
-  char known[512] = "";
-  for (const struct uvm_part *p = uvm_parts; p->name; p++) {
-    if (p->hook != hook) continue;
-    if (!strcmp(p->name, name)) return p;
-    uvm_list_add(known, sizeof known, ", ", p->name);
-  }
-  unknown(e, hooks[hook], name, known);
-  return NULL;
-}
-
-static bool answers(const struct uvm_policy *p, enum uvm_hook hook) {
-  switch (hook) {
-  case UVM_HOOK_PLACE: return p->place != NULL;
-  case UVM_HOOK_PREFETCH: return p->prefetch != NULL;
-  case UVM_HOOK_EVICT: return p->victims != NULL;
-  case UVM_HOOK_THRASH: return p->thrash != NULL;
-  case UVM_HOOKS: break;
-  }
-  return false;
-}
-
-/* A chosen part takes the place of those of the preset that answer its hook. */
-static int replace_part(struct session *s, enum uvm_hook hook, const char *name) {
-  const struct uvm_part *part = find_part(hook, name, s->error);
-  if (!part) return s->error->code;
-  size_t n = 0;
-  for (size_t i = 0; i < s->nparts; i++)
-    if (!answers(s->parts[i], hook)) s->parts[n++] = s->parts[i];
-  if (part->policy) s->parts[n++] = part->policy;
-  s->nparts = n;
-  uvm_list_add(s->result->policy, sizeof s->result->policy, ", ", name);
-  return 0;
-}
-
-static int choose_policy(struct session *s) {
-  const struct uvm_session_config *c = s->config;
-  const struct uvm_preset *p = find_preset(c->policy ? c->policy : s->core.driver->default_policy, s->error);
-  if (!p) return s->error->code;
-  snprintf(s->result->policy, sizeof s->result->policy, "%s", p->name);
-  for (; p->parts[s->nparts]; s->nparts++) s->parts[s->nparts] = p->parts[s->nparts];
-  const char *const chosen[UVM_HOOKS] = {c->place, c->prefetch, c->evict, c->thrash};
-  int rc = 0;
-  for (int h = 0; h < UVM_HOOKS && !rc; h++)
-    if (chosen[h]) rc = replace_part(s, (enum uvm_hook)h, chosen[h]);
-  return rc;
+  return uvm_fail(s->error, UVM_EUSAGE, "unknown engine '%s'; known: %s", name, known);
 }
 
 /* "nvidia" or "nvidia-595". Another driver than the machine's has another count of versions. */
@@ -116,6 +52,12 @@ static int choose_driver(struct session *s) {
   else if (strcmp(name, s->machine->driver))
     told->driver_version = s->core.driver->version;
   return 0;
+}
+
+static int choose_policy(struct session *s) {
+  int rc = uvm_parts_choose(&s->parts, s->config, s->core.driver->default_policy, s->error);
+  snprintf(s->result->policy, sizeof s->result->policy, "%s", s->parts.name);
+  return rc;
 }
 
 /* -- memory of the GPUs -- */
@@ -161,7 +103,7 @@ static int apply_setting(struct session *s, const struct uvm_setting *o) {
   if (uvm_host_option(s->core.host, o->owner, o->key, o->value, &rc, s->error)) return rc;
   char known[512] = "";
   uvm_list_add(known, sizeof known, ", ", d->name);
-  for (size_t i = 0; i < s->nparts; i++) uvm_list_add(known, sizeof known, ", ", s->parts[i]->name);
+  for (size_t i = 0; i < s->parts.n; i++) uvm_list_add(known, sizeof known, ", ", s->parts.v[i]->name);
   return uvm_fail(s->error, UVM_EUSAGE, "option %s.%s: nothing here is called '%s'; known: %s", o->owner, o->key, o->owner, known);
 }
 
@@ -283,7 +225,7 @@ static int open_core(struct session *s) {
   if (n) memcpy(s->observers, s->config->observers, n * sizeof *s->observers);
   s->observers[n] = (struct uvm_observer){s->result, count_accesses};
   c->observers = s->observers, c->nobservers = n + 1;
-  c->host = uvm_host_create(c, s->parts, s->nparts);
+  c->host = uvm_host_create(c, s->parts.v, s->parts.n);
   return apply_settings(s);
 }
 
@@ -364,6 +306,7 @@ static void close_all(struct session *s) {
   uvm_mem_free(s->observers);
   if (s->trace && !s->config->source) uvm_trace_close(s->trace);
   if (s->machine) uvm_machine_close(s->machine);
+  uvm_parts_close(&s->parts);
 }
 
 int uvm_session_run(const struct uvm_session_config *config, struct uvm_session_result *r, struct uvm_error *e) {

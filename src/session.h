@@ -17,8 +17,9 @@ struct uvm_session_config {
   struct uvm_trace *source;                     /* NULL; or an open trace, read from its start in place of that path. It stays open */
   const char *machine;                          /* NULL: nvidia-h200 */
   const char *driver;                           /* NULL: the machine's; "nvidia", "nvidia-595" */
-  const char *policy;                           /* NULL: the driver's own; a preset */
-  const char *place, *prefetch, *evict, *thrash;   /* parts put in front, or NULL */
+  const char *policy;                           /* NULL: the driver's own; a preset, or a policy file (policy_file.h) */
+  const struct uvm_policy *opened;              /* NULL; or a policy in place of that name, as long as the run the caller's */
+  const char *place, *prefetch, *evict, *thrash;   /* parts in place of its own, or NULL: names or policy files */
   const char *engine;                           /* NULL: model */
   const char *costs;                            /* NULL: measured */
   uint64_t gpu_memory;                          /* bytes a GPU; 0: the machine's */
@@ -29,7 +30,7 @@ struct uvm_session_config {
   void (*progress)(void *ctx, const struct uvm_progress *p); void *progress_ctx;    /* called now and then; may be NULL */
 };
 struct uvm_link_wait { const char *waiter, *holder; uvm_ns ns; };    /* kinds of traffic, as "remote access" */
-struct uvm_session_result {                     /* names live as long as the process */
+struct uvm_session_result {
   char machine[48], driver[32], policy[96], engine[16];
   uvm_ns sim_ns;
   uint64_t peak_gpu_bytes;

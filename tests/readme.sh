@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs every command that stands behind "$ " in a ```console block of README.md and docs/*.md, and compares what it prints with what
-# stands below it there. How long a run took is no part of the comparison. Commands that build or test are only checked to exist.
+# stands below it there. A page's commands run in a folder of their own, in which the source tree can be seen. How long a run took is no
+# part of the comparison. Commands that build or test are only checked to exist.
 # Usage: tests/readme.sh PROGRAM [--update]      --update rewrites what stands below the commands
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -12,13 +13,16 @@ trap 'rm -rf "$work"' EXIT
 
 # A fresh copy of FILE with each command's present output, in $work/new.
 rewrite() {
-  awk '
+  rm -rf "$work/here"
+  mkdir "$work/here"
+  ln -s "$PWD"/* "$work/here"
+  (cd "$work/here" && awk '
     /^```/ { shown = 0; on = !on && $0 == "```console" }
     on && /^\$ / { print; shown = 1
       cmd = substr($0, 3)
       if (cmd !~ /^(make|git|cd) /) { system("(" cmd ") 2>&1"); fflush() } else shown = 0
       next }
-    !(on && shown) { print; fflush() }' "$1" >"$work/new"
+    !(on && shown) { print; fflush() }' "$1" >"$work/new")
 }
 
 failed=0 passed=0

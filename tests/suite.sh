@@ -36,6 +36,7 @@ quick)
   in_memcheck
   echo build/tests/conformance/conformance traces/recorded/h200
   echo tests/cli/run.sh build/uvmsim
+  echo tests/cli/run.sh build/asan/uvmsim policy_file policy_test
   echo tests/faults.sh build/asan/uvmsim 4
   echo tests/readme.sh build/uvmsim
   echo tests/lint/includes.sh

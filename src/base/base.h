@@ -115,6 +115,10 @@ int uvm_out_open(struct uvm_out *o, const char *path, struct uvm_error *e);
 int uvm_out_commit(struct uvm_out *o, struct uvm_error *e);      /* also reports what earlier writes failed with */
 void uvm_out_abandon(struct uvm_out *o);                         /* after a failure; nothing is left behind */
 void uvm_out_remove_all(void);                                   /* on the way out after a signal or without memory; async-signal-safe */
+/* Other things of the moment that it removes: a file; a folder, remembered after what is in it. false: too many. The caller keeps the
+ * text. */
+bool uvm_out_remember(char *path);
+void uvm_out_forget(const char *path);
 
 /* -- options: a struct uvm_opt table applied to the state it describes -- */
 void uvm_opt_defaults(const struct uvm_opt *table, void *state);

@@ -9,21 +9,23 @@
 enum { MAX_OPEN = 16 };
 static char *volatile pending[MAX_OPEN];
 
-static void forget(const char *aside) {
+void uvm_out_forget(const char *path) {
   for (int i = 0; i < MAX_OPEN; i++)
-    if (pending[i] == aside) pending[i] = NULL;
+    if (pending[i] == path) pending[i] = NULL;
 }
 
-static bool remember(char *aside) {
+bool uvm_out_remember(char *path) {
   for (int i = 0; i < MAX_OPEN; i++)
-    if (!pending[i]) return pending[i] = aside, true;
+    if (!pending[i]) return pending[i] = path, true;
   return false;
 }
 
 void uvm_out_remove_all(void) {
   for (int i = 0; i < MAX_OPEN; i++) {
     char *p = pending[i];
-    if (p) unlink(p), pending[i] = NULL;
+    if (!p) continue;
+    if (unlink(p)) rmdir(p);
+    pending[i] = NULL;
   }
 }
 
@@ -40,7 +42,7 @@ static int open_aside(struct uvm_out *o, const char *path, struct uvm_error *e) 
   mode_t mask = umask(0);
   umask(mask);
   fchmod(fd, 0666 & ~mask);
-  bool known = remember(o->aside);
+  bool known = uvm_out_remember(o->aside);
   if (known && (o->f = fdopen(fd, "wb"))) return 0;
   const char *why = known ? strerror(errno) : "too many files are open for writing";
   close(fd), unlink(o->aside);
@@ -62,7 +64,7 @@ int uvm_out_open(struct uvm_out *o, const char *path, struct uvm_error *e) {
 }
 
 static void release(struct uvm_out *o) {
-  if (o->aside) forget(o->aside);
+  if (o->aside) uvm_out_forget(o->aside);
   uvm_mem_free(o->aside), uvm_mem_free(o->path);
   *o = (struct uvm_out){0};
 }

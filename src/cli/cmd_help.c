@@ -150,7 +150,7 @@ static void bash_commands(FILE *f, const char *group) {
 static void bash_command(FILE *f, const struct uvm_command *c) {
   fprintf(f, "    '%s') options=\"", c->name), bash_options(f, c), fputc('"', f);
   if (c->bit & (UVM_CMD_POLICIES | UVM_CMD_MACHINES | UVM_CMD_FORMATS))
-    fprintf(f, " words=\"$(uvmsim %s --quiet 2>/dev/null)\"", c->name);
+    fprintf(f, " words=\"$(uvmsim %s --quiet 2>/dev/null)", c->name), bash_commands(f, c->name), fputc('"', f);
   else if (c->bit & UVM_CMD_HELP)
     fputs(" words=\"", f), bash_commands(f, NULL), fputc('"', f);
   else
@@ -160,8 +160,9 @@ static void bash_command(FILE *f, const struct uvm_command *c) {
 
 static void print_bash(FILE *f) {
   fputs("# Completion of uvmsim for bash; printed by `uvmsim help --bash`.\n_uvmsim() {\n  local word=${COMP_WORDS[COMP_CWORD]} "
-        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words= options= files=\n  [[ $command == trace ]] && "
-        "((COMP_CWORD > 2)) && command+=\" ${COMP_WORDS[2]}\"\n  case $command in\n",
+        "before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words= options= files=\n  ((COMP_CWORD > 2)) && "
+        "case \"$command ${COMP_WORDS[2]}\" in trace*|policies\\ new|policies\\ test) command+=\" ${COMP_WORDS[2]}\" ;; esac\n  case "
+        "$command in\n",
         f);
   for (const struct uvm_command *c = uvm_commands; c->name; c++) bash_command(f, c);
   fputs("    trace) words=\"", f), bash_commands(f, "trace"), fputs("\" ;;\n  esac\n", f);

@@ -2,7 +2,7 @@
 #include "cli/options.h"
 #include <assert.h>
 #include "core/driver.h"
-#include "policies.h"
+#include "parts.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -151,7 +151,19 @@ static int unknown(const char *wanted, struct uvm_error *e) {
   return uvm_unknown(e, "policy, part or driver", wanted, known);
 }
 
+static int explain_file(const char *path, struct uvm_error *e) {
+  struct uvm_policy_file file;
+  int rc = uvm_policy_file_open(path, &file, e);
+  if (rc) return rc;
+  const char *base = file.policy->base;
+  printf("policy %s; what it leaves open: %s\n", path, base ? base : "the core's own defaults");
+  explain_policy(file.policy, NULL);
+  uvm_policy_file_close(&file);
+  return 0;
+}
+
 static int explain(const char *wanted, struct uvm_error *e) {
+  if (uvm_policy_file_named(wanted)) return explain_file(wanted, e);
   const struct uvm_preset *preset = explain_preset(wanted);
   bool part = explain_parts(wanted, preset), driver = explain_driver(wanted, preset || part);
   return preset || part || driver ? 0 : unknown(wanted, e);

@@ -30,9 +30,19 @@ const struct uvm_command uvm_commands[] = {
     {"trace convert", UVM_CMD_CONVERT, "TRACE", 1, 1, "writes a trace in another form",
      "Reads TRACE, checks all of it, and writes it to the file given with --output, whole or not at all. - writes text to standard output.",
      "uvmsim trace convert app.uvt -o app.uvt.gz", uvm_cmd_trace_convert},
+    {"policies new", UVM_CMD_NEW, "NAME", 1, 1, "writes NAME.c, a policy to begin with",
+     "Writes NAME.c into this folder: a commented policy that runs as it is. --policy ./NAME.c compiles it, with $CC or cc, and loads it; "
+     "so do --place, --prefetch, --evict and --thrash, for the one question. A shared object, ./NAME.so, is loaded as it is.",
+     "uvmsim policies new mine", uvm_cmd_policies_new},
+    {"policies test", UVM_CMD_TEST, "FILE", 1, 1, "holds a policy to its contract, and against the driver's own",
+     "Runs the policy in FILE (./mine.c, ./mine.so) on random traces: every kind of access, advice, prefetches, odd sizes, little memory, "
+     "one GPU and two. The driver checks each answer, and the same run twice must tell the same. A trace that fails is left in this folder. A "
+     "writable global or static variable is refused: it would outlive a run, and runs may share it. At the end a few small workloads stand "
+     "beside the driver's own policy. The exit status is 1 when the policy fails.",
+     "uvmsim policies test ./mine.c", uvm_cmd_policies_test},
     {"policies", UVM_CMD_POLICIES, "[NAME]", 0, 1, "lists migration policies and their parts, or explains one with its options",
-     "Without NAME: the policies, the parts that --place, --prefetch, --evict and --thrash take, and the drivers. With NAME: the questions "
-     "that it answers and its options, with ranges and defaults, as -o takes them.",
+     "Without NAME: the policies, the parts that --place, --prefetch, --evict and --thrash take, and the drivers. With NAME, or a policy "
+     "file (./mine.c, ./mine.so): the questions that it answers and its options, with ranges and defaults, as -o takes them.",
      "uvmsim policies nvidia", uvm_cmd_policies},
     {"machines", UVM_CMD_MACHINES, "[NAME]", 0, 1, "lists machines, or explains one",
      "Without NAME: the machines built in. With NAME (or a profile file): processors, memories, links and prices.",

@@ -5,8 +5,8 @@
 const struct uvm_option uvm_option_table[] = {
     {"machine", 'm', UVM_O_TEXT, RUN(machine), UVM_CMD_RUNS, "NAME", "machine to simulate, or a profile file (default nvidia-h200)",
      "machines --quiet"},
-    {"policy", 'p', UVM_O_TEXT, RUN(policy), UVM_CMD_RUNS, "NAME", "migration policy (default: the one of the machine's driver)",
-     "policies --quiet"},
+    {"policy", 'p', UVM_O_TEXT, RUN(policy), UVM_CMD_RUNS, "NAME",
+     "migration policy, or a policy file: ./mine.c, ./mine.so (default: the one of the machine's driver)", "policies --quiet"},
     {"driver", 0, UVM_O_TEXT, RUN(driver), UVM_CMD_RUNS, "NAME",
      "kernel driver, with or without a version: nvidia, nvidia-595 (default: the machine's)", "*driver"},
     {"engine", 0, UVM_O_TEXT, RUN(engine), UVM_CMD_RUNS, "NAME", "what makes plans true: model (virtual time)", "=model"},
@@ -41,7 +41,7 @@ const struct uvm_option uvm_option_table[] = {
 
     {"man", 0, UVM_O_SWITCH, OWN(man), UVM_CMD_HELP, NULL, "prints the manual page (troff)", NULL},
     {"bash", 0, UVM_O_SWITCH, OWN(bash), UVM_CMD_HELP, NULL, "prints the completion for bash", NULL},
-    {"json", 0, UVM_O_TEXT, OWN(json), UVM_CMD_ALL & ~UVM_CMD_HELP, "FILE",
+    {"json", 0, UVM_O_TEXT, OWN(json), UVM_CMD_ALL & ~(UVM_CMD_HELP | UVM_CMD_NEW | UVM_CMD_TEST), "FILE",
      "writes the report as JSON; -: to standard output, and nothing else there", ""},
     {"deterministic", 0, UVM_O_SWITCH, OWN(deterministic), UVM_CMD_RUNS, NULL,
      "leaves wall-clock time out: the same input gives the same bytes", NULL},

@@ -31,7 +31,9 @@ enum uvm_command_bit {
   UVM_CMD_MACHINES = 128,
   UVM_CMD_FORMATS = 256,
   UVM_CMD_HELP = 512,
-  UVM_CMD_ALL = 1023,
+  UVM_CMD_NEW = 1024,
+  UVM_CMD_TEST = 2048,
+  UVM_CMD_ALL = 4095,
   UVM_CMD_RUNS = UVM_CMD_REPLAY | UVM_CMD_VALIDATE | UVM_CMD_WHY | UVM_CMD_DIFF,
 };
 struct uvm_command {
@@ -73,6 +75,8 @@ int uvm_cmd_diff(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_trace_info(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_trace_convert(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_policies(const struct uvm_options *o, struct uvm_error *e);
+int uvm_cmd_policies_new(const struct uvm_options *o, struct uvm_error *e);
+int uvm_cmd_policies_test(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_machines(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_formats(const struct uvm_options *o, struct uvm_error *e);
 int uvm_cmd_help(const struct uvm_options *o, struct uvm_error *e);

@@ -9,8 +9,9 @@ void uvm_why_init(struct uvm_why *w, const struct uvm_places *places, const char
 
 static void forget(struct uvm_why *w) {
   for (size_t i = 0; i < w->lines.n; i++) uvm_mem_free(w->lines.v[i].what);
-  uvm_mem_free(w->lines.v), uvm_mem_free(w->label);
-  memset(&w->lines, 0, sizeof w->lines), w->label = NULL;
+  for (size_t i = 0; i < w->rules.n; i++) uvm_mem_free(w->rules.v[i]);
+  uvm_mem_free(w->lines.v), uvm_mem_free(w->rules.v), uvm_mem_free(w->label);
+  memset(&w->lines, 0, sizeof w->lines), memset(&w->rules, 0, sizeof w->rules), w->label = NULL;
 }
 
 void uvm_why_free(struct uvm_why *w) {
@@ -124,6 +125,13 @@ static bool repeats(const struct uvm_why_line *a, const struct uvm_why_line *b) 
          !memcmp(a->mapped, b->mapped, sizeof a->mapped);
 }
 
+static const char *keep_rule(struct uvm_why *w, const char *rule) {
+  if (!rule) return NULL;
+  for (size_t i = 0; i < w->rules.n; i++)
+    if (!strcmp(w->rules.v[i], rule)) return w->rules.v[i];
+  return UVM_PUSH(&w->rules) = uvm_copy_string(rule);
+}
+
 /* An eviction is told when it is over, and so is a fault by a driver that says how long it took. */
 static bool told_late(const struct uvm_event *e) {
   return e->kind == UVM_E_EVICT || (e->dur && (e->kind == UVM_E_CPU_FAULT || e->kind == UVM_E_GPU_FAULT));
@@ -151,7 +159,7 @@ void uvm_why_event(void *why, const struct uvm_event *e) {
   char *what = describe(w, e);
   if (!what) return;
   struct uvm_why_line l = w->lines.n ? w->lines.v[w->lines.n - 1] : (struct uvm_why_line){0};
-  l.t = l.last = e->t, l.dur = e->dur, l.what = what, l.rule = e->rule, l.line = e->line, l.times = 1;
+  l.t = l.last = e->t, l.dur = e->dur, l.what = what, l.rule = keep_rule(w, e->rule), l.line = e->line, l.times = 1;
   follow(&l, e);
   if (told_late(e)) {
     insert_earlier(w, l);

@@ -24,6 +24,7 @@ struct uvm_why {
   uint64_t bytes; /* of it */
   char *label;
   UVM_VEC(struct uvm_why_line) lines;
+  UVM_VEC(char *) rules; /* what lines call rules: those of a policy from a file do not outlive the run */
 };
 void uvm_why_init(struct uvm_why *w, const struct uvm_places *places, const char *alloc, uint64_t page);
 void uvm_why_free(struct uvm_why *w);

@@ -5,7 +5,7 @@ uvmsim replay --help > "$T/b"; status $?
 cmp "$T/a" "$T/b"; status $?
 uvmsim trace convert --help; status $?
 uvmsim diff -h | head -n 8
-for c in replay validate why diff "trace info" "trace convert" policies machines formats help; do
+for c in replay validate why diff "trace info" "trace convert" "policies new" "policies test" policies machines formats help; do
   # shellcheck disable=SC2086
   uvmsim $c --help | grep -c '^example: uvmsim'
 done

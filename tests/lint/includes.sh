@@ -14,7 +14,7 @@ part_of() {
   model/*) echo model ;;
   report/*) echo report ;;
   cli/*) echo cli ;;
-  session.h | engine.h) echo "${1%.h}" ;;
+  session.h | engine.h | parts.h) echo "${1%.h}" ;;
   *) if [ -e "traces/$1" ]; then echo traces; elif [ -e "policies/$1" ]; then echo policies; else echo self; fi ;;
   esac
 }

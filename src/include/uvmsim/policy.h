@@ -105,6 +105,7 @@ struct uvm_block_info { uvm_range_id range; uint64_t offset; uint16_t first, pag
 struct uvm_backing_info { uvm_node node; uint64_t bytes, resident; uvm_block_id block; uint16_t first; bool dirty, busy; uvm_ns serviced; };
 struct uvm_use { uvm_ns begin, end; uint32_t kernel; uint8_t access; };
 
+#pragma GCC visibility push(default)            /* what the program offers to a policy that it loads */
 /* The view: all O(1) unless said. */
 uvm_ns uvm_now(const uvm_view *v);
 const struct uvm_topology *uvm_topology(const uvm_view *v);
@@ -127,6 +128,7 @@ size_t uvm_uses(const uvm_view *v, uvm_range_id r, const struct uvm_use **out); 
 void *uvm_mem(size_t bytes);
 void *uvm_mem_resize(void *p, size_t old_bytes, size_t bytes);   /* the new part is zeroed */
 void uvm_mem_free(void *p);
+#pragma GCC visibility pop
 
 struct uvm_opt { const char *name; uint8_t type; size_t offset; double min, max, def; const char *help; };
                                                 /* offset in the state; a table ends with a NULL name */
