@@ -88,7 +88,7 @@ static void test_order(void **state) {
 
 /* A backing shared by several blocks stays if one of its pages is the incoming block's. Fake: page 0 of these blocks. */
 static void test_shared_backing(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru_access};
+  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru};
   (void)state;
   for (int i = 0; i < 4; i++) {
     uvm_view *v = opened(all[i], NULL);
@@ -107,7 +107,7 @@ static void test_shared_backing(void **state) {
 /* Section 5.9's trace in three frames. Every access services its block, so service order is LRU. */
 static void test_cache_vectors(void **state) {
   static const struct { const struct uvm_policy *policy; int misses; const char *victims; } rows[] = {
-      {&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru_access, 10, "2345234"}};
+      {&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru, 10, "2345234"}};
   (void)state;
   for (int i = 0; i < 3; i++) {
     uvm_view *v = opened(rows[i].policy, NULL);
@@ -143,7 +143,7 @@ static void hit(uvm_view *v, uvm_block_id block, const char *pages) {
 /* A hit is a use: of the backing that holds the page where it is resident, and of no other. */
 static void test_hits_count(void **state) {
   (void)state;
-  uvm_view *v = opened(&uvm_policy_lru_access, NULL);
+  uvm_view *v = opened(&uvm_policy_lru, NULL);
   for (uvm_backing_id k = 1; k <= 4; k++) {
     serve(v, k, GPU, k);
     v->backing[k].pages_of[0] = k;
@@ -230,7 +230,7 @@ static void test_random_exhausts(void **state) {
 }
 
 static void test_nobody(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru_access};
+  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru};
   (void)state;
   for (int i = 0; i < 4; i++) {
     uvm_view *v = opened(all[i], NULL);
