@@ -5,6 +5,10 @@
 #define MIB2 (2ull << 20)
 #define INCOMING 9999                           /* the block in service */
 
+static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_lru,  &uvm_policy_fifo, &uvm_policy_random,
+                                               &uvm_policy_clock};
+enum { ALL = sizeof all / sizeof *all };
+
 static uvm_view *opened(const struct uvm_policy *p, const char *seed) {
   uvm_view *v = fake_open(p, PCIE);
   if (seed) fake_option(v, "seed", seed);
@@ -76,7 +80,8 @@ static void test_order(void **state) {
       {&uvm_policy_lru_service, 100 * MIB2, 2, "EB"},     {&uvm_policy_fifo, 100 * MIB2, 2, "AB"},
       {&uvm_policy_lru_service, 2 * MIB2, 16, "EB"},      {&uvm_policy_fifo, 2 * MIB2, 16, "AB"},
       {&uvm_policy_lru_service, 2 * MIB2 + 1, 16, "EBH"}, {&uvm_policy_fifo, 2 * MIB2 + 1, 16, "ABC"},
-      {&uvm_policy_lru_service, 1, 16, "E"},              {&uvm_policy_fifo, 1, 16, "A"}};
+      {&uvm_policy_lru_service, 1, 16, "E"},              {&uvm_policy_fifo, 1, 16, "A"},
+      {&uvm_policy_clock, 100 * MIB2, 16, "EABCH"},      {&uvm_policy_clock, 2 * MIB2, 16, "EA"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uvm_view *v = eight(rows[i].policy, NULL);
@@ -88,9 +93,8 @@ static void test_order(void **state) {
 
 /* A backing shared by several blocks stays if one of its pages is the incoming block's. Fake: page 0 of these blocks. */
 static void test_shared_backing(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru};
   (void)state;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < ALL; i++) {
     uvm_view *v = opened(all[i], NULL);
     v->block.pages = 1;
     serve(v, 1, GPU, 0);
@@ -230,9 +234,8 @@ static void test_random_exhausts(void **state) {
 }
 
 static void test_nobody(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru};
   (void)state;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < ALL; i++) {
     uvm_view *v = opened(all[i], NULL);
     uvm_backing_id out[1];
     assert_int_equal(victims(v, MIB2, INCOMING, out, 1), 0);
