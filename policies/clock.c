@@ -1,7 +1,6 @@
 /* Evicts backings without a resident page first, then by second chance: a hit sets a backing's bit, the hand clears bits and
  * evicts the first that is not set. The hand stands at the oldest end of a chain, and what it passes goes to the other end.
  * A new backing enters with its bit 0; those that may not leave keep place and bit. */
-#include "chain.h"
 #include "victim.h"
 
 struct state { struct uvm__chain node[UVM__NODES]; };    /* things: backings, dead ones until they are met */

@@ -1,6 +1,5 @@
 /* Evicts backings without a resident page first, then the one whose last use lies longest back, where hits count as well as
  * service: what textbooks call LRU. No driver can do it, for it does not see hits; it shows what lru-service loses. */
-#include "chain.h"
 #include "victim.h"
 
 struct state { struct uvm__chain node[UVM__NODES]; };    /* things: backings, dead ones until they are met */

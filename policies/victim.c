@@ -42,6 +42,16 @@ void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, void (*u
   }
 }
 
+void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c,
+                void (*leave)(void *state, const uvm_view *v, uvm_backing_id k)) {
+  for (uint32_t slot = uvm__chain_oldest(c), newer; slot; slot = newer) {
+    uvm_backing_id k = c->v[slot].thing;
+    const struct uvm_backing_info *b = uvm_backing(v, k);
+    newer = uvm__chain_newer(c, slot);
+    if (b && b->block && uvm_block(v, b->block)->range == r) leave(state, v, k);
+  }
+}
+
 /* Room for one more: by dropping the dead when half are dead, else by growing, so that each add costs O(1) on average. */
 static void make_room(struct uvm__pool_node *p, const uvm_view *v) {
   size_t live = 0;

@@ -2,6 +2,7 @@
  * which they were allocated. */
 #ifndef UVM_VICTIM_H
 #define UVM_VICTIM_H
+#include "chain.h"
 #include "uvmsim/policy.h"
 
 #define UVM__NODES 32                           /* the topology names nodes by the bits of a 32-bit word */
@@ -18,6 +19,10 @@ void uvm__take_unused(struct uvm__answer *a);
 
 /* Calls `use` for each backing that the hits touched. */
 void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, void (*use)(void *state, const uvm_view *v, uvm_backing_id k));
+
+/* Calls `leave`, which may take it out, for each backing of the chain whose range is to be freed: FREE is told before they
+ * die. One that several blocks share is left to be met dead. */
+void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c, void (*leave)(void *state, const uvm_view *v, uvm_backing_id k));
 
 struct uvm__pool {
   struct uvm__pool_node { uvm_backing_id *v; size_t head, n, cap; } node[UVM__NODES];   /* dead ids stay in [head, n) until met */

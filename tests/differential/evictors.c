@@ -72,10 +72,26 @@ static void clock_go(struct naive *m, int page, bool evicted) {
   if (m->hand >= m->n) m->hand = 0;
 }
 
+/* SIEVE: new pages at the right end; the hand goes right and stays where it is. hand -1: at the left end. */
+static int sieve_victim(struct naive *m, int page) {
+  int at = m->hand < 0 ? 0 : m->hand;
+  (void)page;
+  for (; m->bit[m->page[at]]; at = at + 1 < m->n ? at + 1 : 0) m->bit[m->page[at]] = 0;
+  return m->page[m->hand = at];
+}
+static void sieve_go(struct naive *m, int page, bool evicted) {
+  int at = find(m->page, m->n, page);
+  (void)evicted;
+  cut(m->page, &m->n, at);
+  if (at < m->hand) m->hand--;
+  if (m->hand == m->n) m->hand = -1;
+}
+
 static const struct evictor { const struct uvm_policy *policy; struct reference ref; int misses; const char *victims; } evictors[] = {
     {&uvm_policy_fifo, {come, stamp, fifo_victim, go}, 12, "123415231"},
     {&uvm_policy_lru, {come, stamp, lru_victim, go}, 10, "2345234"},
     {&uvm_policy_clock, {clock_come, set_bit, clock_victim, clock_go}, 10, "2345234"},
+    {&uvm_policy_sieve, {come, set_bit, sieve_victim, sieve_go}, 0, NULL},
 };
 enum { EVICTORS = sizeof evictors / sizeof *evictors };
 
