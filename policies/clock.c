@@ -12,8 +12,8 @@ static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) {
   if (!p->slot) p->slot = uvm__chain_add(&((struct state *)state)->node[uvm_backing(v, e->backing)->node], e->backing);
 }
 
-static void use(void *state, const uvm_view *v, uvm_backing_id k) {
-  (void)state;
+static void use(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {
+  (void)state, (void)count;
   ((struct page *)uvm_backing_state(v, k))->used = true;
 }
 static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) { uvm__hits(state, v, r, use); }

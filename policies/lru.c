@@ -5,9 +5,10 @@
 struct state { struct uvm__chain node[UVM__NODES]; };    /* things: backings, dead ones until they are met */
 
 /* A backing's own state is its slot. */
-static void use(void *state, const uvm_view *v, uvm_backing_id k) {
+static void use(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {
   uint32_t *slot = uvm_backing_state(v, k);
   struct uvm__chain *c = &((struct state *)state)->node[uvm_backing(v, k)->node];
+  (void)count;
   if (*slot)
     uvm__chain_renew(c, *slot);
   else
@@ -15,7 +16,7 @@ static void use(void *state, const uvm_view *v, uvm_backing_id k) {
 }
 
 static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) {
-  if (e->kind == UVM_T_SERVICED && e->backing) use(state, v, e->backing);
+  if (e->kind == UVM_T_SERVICED && e->backing) use(state, v, e->backing, 1);
 }
 
 static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) { uvm__hits(state, v, r, use); }

@@ -30,20 +30,19 @@ void uvm__take_unused(struct uvm__answer *a) {
 }
 
 /* The hits' pages may lie on several nodes, and on several backings of each. */
-void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, void (*use)(void *state, const uvm_view *v, uvm_backing_id k)) {
+void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, uvm__use use) {
   for (uvm_node n = 0; n < uvm_topology(v)->nnodes; n++) {
     const uvm_mask *here = uvm_resident(v, r->block, n);
     uvm_backing_id last = 0;
     for (int p = -1; (p = uvm_mask_next(r->pages, p + 1)) >= 0;) {
       uvm_backing_id k = uvm_mask_test(here, p) ? uvm_backing_of(v, r->block, n, p) : 0;
-      if (k && k != last) use(state, v, k);
+      if (k && k != last) use(state, v, k, r->count);
       if (k) last = k;
     }
   }
 }
 
-void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c,
-                void (*leave)(void *state, const uvm_view *v, uvm_backing_id k)) {
+void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c, uvm__leave leave) {
   for (uint32_t slot = uvm__chain_oldest(c), newer; slot; slot = newer) {
     uvm_backing_id k = c->v[slot].thing;
     const struct uvm_backing_info *b = uvm_backing(v, k);

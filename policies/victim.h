@@ -17,12 +17,14 @@ bool uvm__take(struct uvm__answer *a, uvm_backing_id k);         /* into the ans
 /* Backings without a resident page, which cost nothing. */
 void uvm__take_unused(struct uvm__answer *a);
 
-/* Calls `use` for each backing that the hits touched. */
-void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, void (*use)(void *state, const uvm_view *v, uvm_backing_id k));
+/* Calls `use` for each backing that the hits touched, with the count of all of them. */
+typedef void (*uvm__use)(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count);
+void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, uvm__use use);
 
 /* Calls `leave`, which may take it out, for each backing of the chain whose range is to be freed: FREE is told before they
  * die. One that several blocks share is left to be met dead. */
-void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c, void (*leave)(void *state, const uvm_view *v, uvm_backing_id k));
+typedef void (*uvm__leave)(void *state, const uvm_view *v, uvm_backing_id k);
+void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c, uvm__leave leave);
 
 struct uvm__pool {
   struct uvm__pool_node { uvm_backing_id *v; size_t head, n, cap; } node[UVM__NODES];   /* dead ids stay in [head, n) until met */

@@ -49,6 +49,17 @@ static int lru_victim(struct naive *m, int page) {
   return oldest;
 }
 
+/* LFU: by how often, then by last use. */
+static int lfu_victim(struct naive *m, int page) {
+  int least = m->page[0];
+  (void)page;
+  for (int i = 0; i < m->n; i++) {
+    int p = m->page[i];
+    if (m->uses[p] < m->uses[least] || (m->uses[p] == m->uses[least] && m->last[p] < m->last[least])) least = p;
+  }
+  return least;
+}
+
 /* CLOCK: frames in a ring, a hand on one of them, a new page just behind the hand. */
 static void clock_come(struct naive *m, int page) {
   m->bit[page] = 0;
@@ -92,6 +103,7 @@ static const struct evictor { const struct uvm_policy *policy; struct reference 
     {&uvm_policy_lru, {come, stamp, lru_victim, go}, 10, "2345234"},
     {&uvm_policy_clock, {clock_come, set_bit, clock_victim, clock_go}, 10, "2345234"},
     {&uvm_policy_sieve, {come, set_bit, sieve_victim, sieve_go}, 0, NULL},
+    {&uvm_policy_lfu, {come, stamp, lfu_victim, go}, 10, "2345234"},
 };
 enum { EVICTORS = sizeof evictors / sizeof *evictors };
 

@@ -11,7 +11,7 @@
 #define FAKE_BACKINGS 256
 enum fake_machine { PCIE, NVLINK, GRACE, TWO_GPUS };    /* TWO_GPUS: on PCIe, with NVLink between them */
 
-struct fake_backing { struct uvm_backing_info info; bool live; uint8_t list; uint64_t state; uint32_t pages_of[4]; };
+struct fake_backing { struct uvm_backing_info info; bool live; uint8_t list; uint64_t state[4]; uint32_t pages_of[4]; };
 struct uvm_view {
   uvm_ns now;
   struct uvm_proc_info procs[3];
@@ -68,7 +68,10 @@ uvm_backing_id uvm_newer(const uvm_view *v, uvm_backing_id k) {
   return 0;
 }
 void *uvm_block_state(const uvm_view *v, uvm_block_id b) { assert_int_equal(b, 1); return v->block_state; }
-void *uvm_backing_state(const uvm_view *v, uvm_backing_id k) { return (void *)&v->backing[k].state; }
+void *uvm_backing_state(const uvm_view *v, uvm_backing_id k) {
+  assert_true(v->policy->backing_size <= sizeof v->backing[k].state);
+  return (void *)v->backing[k].state;
+}
 
 static inline void fake_machine(uvm_view *v, enum fake_machine m) {
   bool coherent = m == NVLINK || m == GRACE;
