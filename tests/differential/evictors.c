@@ -13,6 +13,7 @@ enum { PAGES = 40, MAX_FRAMES = 24, ARRIVALS = FAKE_BACKINGS - 1, RUNS = 60 };
 struct naive {
   int frames, n, page[2 * MAX_FRAMES];          /* in memory, in the reference's own order */
   int hand, bit[PAGES], uses[PAGES], last[PAGES], now;
+  int t1[PAGES], t2[PAGES], b1[PAGES], b2[PAGES], nt1, nt2, nb1, nb2;  /* two queues, and the ghosts of each */
 };
 struct reference {
   void (*come)(struct naive *m, int page), (*hit)(struct naive *m, int page);
@@ -98,12 +99,57 @@ static void sieve_go(struct naive *m, int page, bool evicted) {
   if (m->hand == m->n) m->hand = -1;
 }
 
+/* S3-FIFO: two queues, old end left, and the ghosts of the small one. */
+static void s3_come(struct naive *m, int page) {
+  int ghost = find(m->b1, m->nb1, page);
+  m->uses[page] = 0;
+  m->n++;
+  if (ghost < 0) {
+    insert(m->t1, &m->nt1, m->nt1, page);
+  } else {
+    cut(m->b1, &m->nb1, ghost);
+    insert(m->t2, &m->nt2, m->nt2, page);
+  }
+}
+static void s3_hit(struct naive *m, int page) { m->uses[page] += m->uses[page] < 3; }
+static int s3_victim(struct naive *m, int page) {
+  int small = m->frames / 10, main = m->frames - small;
+  (void)page;
+  if (m->nt2 <= main)
+    while (m->nt1) {
+      int oldest = m->t1[0];
+      if (m->uses[oldest] < 2) return oldest;
+      m->uses[oldest] = 0;
+      cut(m->t1, &m->nt1, 0);
+      insert(m->t2, &m->nt2, m->nt2, oldest);
+    }
+  while (m->uses[m->t2[0]]) {
+    int oldest = m->t2[0];
+    m->uses[oldest]--;
+    cut(m->t2, &m->nt2, 0);
+    insert(m->t2, &m->nt2, m->nt2, oldest);
+  }
+  return m->t2[0];
+}
+static void s3_go(struct naive *m, int page, bool evicted) {
+  int at = find(m->t1, m->nt1, page);
+  m->n--;
+  if (at < 0) {
+    cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
+    return;
+  }
+  cut(m->t1, &m->nt1, at);
+  if (evicted) insert(m->b1, &m->nb1, m->nb1, page);
+  if (m->nb1 > m->frames - m->frames / 10) cut(m->b1, &m->nb1, 0);
+}
+
 static const struct evictor { const struct uvm_policy *policy; struct reference ref; int misses; const char *victims; } evictors[] = {
     {&uvm_policy_fifo, {come, stamp, fifo_victim, go}, 12, "123415231"},
     {&uvm_policy_lru, {come, stamp, lru_victim, go}, 10, "2345234"},
     {&uvm_policy_clock, {clock_come, set_bit, clock_victim, clock_go}, 10, "2345234"},
     {&uvm_policy_sieve, {come, set_bit, sieve_victim, sieve_go}, 0, NULL},
     {&uvm_policy_lfu, {come, stamp, lfu_victim, go}, 10, "2345234"},
+    {&uvm_policy_s3fifo, {s3_come, s3_hit, s3_victim, s3_go}, 0, NULL},
 };
 enum { EVICTORS = sizeof evictors / sizeof *evictors };
 
