@@ -18,9 +18,9 @@ static uint32_t place(const struct uvm__ghosts *g, uint64_t key) {
 uint32_t uvm__ghost_find(const struct uvm__ghosts *g, uint64_t key) { return g->cap && key ? g->table[place(g, key)] : 0; }
 
 uint32_t uvm__ghost_of(const struct uvm__ghosts *g, const uvm_view *v, uvm_block_id b, const uvm_mask *pages) {
-  const struct uvm_block_info *in = uvm_block(v, b);
+  const struct uvm_block_info *in = b && g->chain.held ? uvm_block(v, b) : NULL;
   uint32_t slot = 0;
-  if (!in || !g->chain.held) return 0;
+  if (!in) return 0;
   for (int p = uvm_mask_next(pages, 0); p >= in->first && !slot; p--) slot = uvm__ghost_find(g, (uint64_t)b << 16 | (unsigned)p);
   return slot;
 }

@@ -14,6 +14,7 @@ const struct uvm_part uvm_parts[] = {
     {UVM_HOOK_EVICT, "sieve", &uvm_policy_sieve},
     {UVM_HOOK_EVICT, "lfu", &uvm_policy_lfu},
     {UVM_HOOK_EVICT, "s3fifo", &uvm_policy_s3fifo},
+    {UVM_HOOK_EVICT, "arc", &uvm_policy_arc},
     {UVM_HOOK_EVICT, "random", &uvm_policy_random},
     {0}};
 

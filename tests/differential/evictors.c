@@ -14,6 +14,8 @@ struct naive {
   int frames, n, page[2 * MAX_FRAMES];          /* in memory, in the reference's own order */
   int hand, bit[PAGES], uses[PAGES], last[PAGES], now;
   int t1[PAGES], t2[PAGES], b1[PAGES], b2[PAGES], nt1, nt2, nb1, nb2;  /* two queues, and the ghosts of each */
+  double p;                                     /* ARC's target, and the page that comes, and the one that leaves no ghost */
+  int asked, lost;
 };
 struct reference {
   void (*come)(struct naive *m, int page), (*hit)(struct naive *m, int page);
@@ -143,6 +145,55 @@ static void s3_go(struct naive *m, int page, bool evicted) {
   if (m->nb1 > m->frames - m->frames / 10) cut(m->b1, &m->nb1, 0);
 }
 
+/* ARC, with its directory as the paper keeps it: what is over goes before a page comes, not after. */
+static void arc_learn(struct naive *m, int page) {
+  double up = m->nb2 > m->nb1 ? (double)m->nb2 / m->nb1 : 1, down = m->nb1 > m->nb2 ? (double)m->nb1 / m->nb2 : 1;
+  if (m->asked == page) return;
+  m->asked = page;
+  if (find(m->b1, m->nb1, page) >= 0) {
+    m->p = m->p + up < m->frames ? m->p + up : m->frames;
+  } else if (find(m->b2, m->nb2, page) >= 0) {
+    m->p = m->p > down ? m->p - down : 0;
+  } else if (m->nt1 + m->nb1 == m->frames) {
+    if (m->nb1) cut(m->b1, &m->nb1, 0);
+    else m->lost = m->t1[0];                    /* it leaves without a ghost */
+  } else if (m->nt1 + m->nt2 + m->nb1 + m->nb2 == 2 * m->frames) {
+    cut(m->b2, &m->nb2, 0);
+  }
+}
+static int arc_victim(struct naive *m, int page) {
+  arc_learn(m, page);
+  if (m->lost) return m->lost;
+  bool returns = find(m->b2, m->nb2, page) >= 0;
+  return m->nt1 >= 1 && (m->nt1 > m->p || (returns && m->nt1 == m->p)) ? m->t1[0] : m->t2[0];
+}
+static void arc_come(struct naive *m, int page) {
+  arc_learn(m, page);
+  int in_b1 = find(m->b1, m->nb1, page), in_b2 = find(m->b2, m->nb2, page);
+  if (in_b1 >= 0) cut(m->b1, &m->nb1, in_b1);
+  if (in_b2 >= 0) cut(m->b2, &m->nb2, in_b2);
+  if (in_b1 >= 0 || in_b2 >= 0) insert(m->t2, &m->nt2, m->nt2, page);
+  else insert(m->t1, &m->nt1, m->nt1, page);
+  m->asked = m->lost = 0;
+  m->n++;
+}
+static void arc_hit(struct naive *m, int page) {
+  int once = find(m->t1, m->nt1, page);
+  if (once >= 0) cut(m->t1, &m->nt1, once);
+  else cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
+  insert(m->t2, &m->nt2, m->nt2, page);
+}
+static void arc_go(struct naive *m, int page, bool evicted) {
+  int once = find(m->t1, m->nt1, page);
+  if (once >= 0) cut(m->t1, &m->nt1, once);
+  else cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
+  if (evicted && !m->lost) {
+    if (once >= 0) insert(m->b1, &m->nb1, m->nb1, page);
+    else insert(m->b2, &m->nb2, m->nb2, page);
+  }
+  m->n--;
+}
+
 static const struct evictor { const struct uvm_policy *policy; struct reference ref; int misses; const char *victims; } evictors[] = {
     {&uvm_policy_fifo, {come, stamp, fifo_victim, go}, 12, "123415231"},
     {&uvm_policy_lru, {come, stamp, lru_victim, go}, 10, "2345234"},
@@ -150,6 +201,7 @@ static const struct evictor { const struct uvm_policy *policy; struct reference 
     {&uvm_policy_sieve, {come, set_bit, sieve_victim, sieve_go}, 0, NULL},
     {&uvm_policy_lfu, {come, stamp, lfu_victim, go}, 10, "2345234"},
     {&uvm_policy_s3fifo, {s3_come, s3_hit, s3_victim, s3_go}, 0, NULL},
+    {&uvm_policy_arc, {arc_come, arc_hit, arc_victim, arc_go}, 10, "2345234"},
 };
 enum { EVICTORS = sizeof evictors / sizeof *evictors };
 

@@ -6,7 +6,7 @@
 #define INCOMING 9999                           /* the block in service */
 
 static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_lru,  &uvm_policy_fifo, &uvm_policy_random,
-                                               &uvm_policy_clock,       &uvm_policy_sieve, &uvm_policy_lfu, &uvm_policy_s3fifo};
+                                               &uvm_policy_clock,       &uvm_policy_sieve, &uvm_policy_lfu, &uvm_policy_s3fifo, &uvm_policy_arc};
 enum { ALL = sizeof all / sizeof *all };
 
 static uvm_view *opened(const struct uvm_policy *p, const char *seed) {
@@ -84,7 +84,8 @@ static void test_order(void **state) {
       {&uvm_policy_clock, 100 * MIB2, 16, "EABCH"},      {&uvm_policy_clock, 2 * MIB2, 16, "EA"},
       {&uvm_policy_sieve, 100 * MIB2, 16, "EABCH"},      {&uvm_policy_sieve, 2 * MIB2, 16, "EA"},
       {&uvm_policy_lfu, 100 * MIB2, 16, "EABCH"},        {&uvm_policy_lfu, 2 * MIB2, 16, "EA"},
-      {&uvm_policy_s3fifo, 100 * MIB2, 16, "EABCH"},     {&uvm_policy_s3fifo, 2 * MIB2, 16, "EA"}};
+      {&uvm_policy_s3fifo, 100 * MIB2, 16, "EABCH"},     {&uvm_policy_s3fifo, 2 * MIB2, 16, "EA"},
+      {&uvm_policy_arc, 100 * MIB2, 16, "EABCH"},        {&uvm_policy_arc, 2 * MIB2, 16, "EA"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uvm_view *v = eight(rows[i].policy, NULL);

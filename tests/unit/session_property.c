@@ -241,7 +241,7 @@ static void watch(void *ctx, const struct uvm_event *e) {
 enum { SETTINGS = 3 };
 static void choose_config(struct uvm_session_config *c, struct uvm_setting set[SETTINGS], unsigned *gpus) {
   static const char *const machines[] = {"nvidia-h200", "nvidia-h200x2", "nvidia-titanv", "cxl-host", "amd-mi250x", "amd-mi300a", NULL};
-  static const char *const policies[] = {NULL, NULL, "none", "nvidia"}, *const evictors[] = {NULL, NULL, "fifo", "random", "lru", "clock", "sieve", "lfu", "s3fifo"};
+  static const char *const policies[] = {NULL, NULL, "none", "nvidia"}, *const evictors[] = {NULL, NULL, "fifo", "random", "lru", "clock", "sieve", "lfu", "s3fifo", "arc"};
   static const struct uvm_setting nvidia[] = {                   /* the last ones with one GPU only: two may fight without end */
     {"nvidia", "access_counters", "1"}, {"nvidia", "access_counter_threshold", "8"}, {"nvidia", "counters_inert", "0"},
     {"nvidia", "fault_batch_count", "64"}, {"nvidia", "fault_coalesce", "0"}, {"nvidia", "fault_force_sysmem", "1"},
