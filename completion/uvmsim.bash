@@ -25,7 +25,7 @@ _uvmsim() {
     --engine|--engine-b) files= words="model" ;;
     --place|--place-b) files= words=" none" ;;
     --prefetch|--prefetch-b) files= words=" none density" ;;
-    --evict|--evict-b) files= words=" lru-service lru-access fifo random" ;;
+    --evict|--evict-b) files= words=" lru-service lru fifo clock sieve lfu s3fifo arc random" ;;
     --thrash|--thrash-b) files= words=" none nvidia" ;;
     --costs|--costs-b) files= words="measured traced" ;;
   esac

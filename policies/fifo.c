@@ -4,17 +4,12 @@
 static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages,
                       uvm_backing_id *out, size_t max) {
   struct uvm__pool_node *p = &((struct uvm__pool *)state)->node[node];
-  size_t n = 0;
-  uint64_t freed = 0;
+  struct uvm__answer a = {v, node, bytes, incoming, out, max, 0};
   (void)pages;
   while (p->head < p->n && !uvm_backing(v, p->v[p->head])) p->head++;
-  for (size_t i = p->head; i < p->n && n < max && freed < bytes; i++) {
-    uvm_backing_id k = p->v[i];
-    if (!uvm_backing(v, k) || !uvm__may_leave(v, k, incoming)) continue;
-    out[n++] = k;
-    freed += uvm_backing(v, k)->bytes;
-  }
-  return n;
+  for (size_t i = p->head; i < p->n && uvm__wants(&a); i++)
+    if (uvm_backing(v, p->v[i])) uvm__take(&a, p->v[i]);
+  return a.n;
 }
 
 static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) { uvm__pool_told(state, v, e); }

@@ -4,7 +4,8 @@
 #include "uvmsim/policy.h"
 
 extern const struct uvm_policy uvm_policy_density, uvm_policy_nvidia_thrashing, uvm_policy_lru_service;
-extern const struct uvm_policy uvm_policy_lru_access, uvm_policy_fifo, uvm_policy_random;
+extern const struct uvm_policy uvm_policy_lru, uvm_policy_fifo, uvm_policy_random, uvm_policy_clock, uvm_policy_sieve;
+extern const struct uvm_policy uvm_policy_lfu, uvm_policy_s3fifo, uvm_policy_arc;
 
 enum uvm_hook { UVM_HOOK_PLACE, UVM_HOOK_PREFETCH, UVM_HOOK_EVICT, UVM_HOOK_THRASH, UVM_HOOKS };
 extern const char *const uvm_hook_options[UVM_HOOKS];   /* of the command line: "place" */

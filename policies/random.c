@@ -16,23 +16,18 @@ static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t by
                       uvm_backing_id *out, size_t max) {
   struct state *s = state;
   struct uvm__pool_node *p = &s->pool.node[node];
-  size_t n = 0;
-  uint64_t freed = 0;
+  struct uvm__answer a = {v, node, bytes, incoming, out, max, 0};
   (void)pages;
-  for (size_t left = p->n; left && n < max && freed < bytes;) {
+  for (size_t left = p->n; left && uvm__wants(&a);) {
     size_t i = next_random(&s->seed) % left--;
     uvm_backing_id k = p->v[i];
     p->v[i] = p->v[left];
-    if (!uvm_backing(v, k)) {
+    if (uvm_backing(v, k))
+      p->v[left] = k, uvm__take(&a, k);
+    else
       p->v[left] = p->v[--p->n];
-      continue;
-    }
-    p->v[left] = k;
-    if (!uvm__may_leave(v, k, incoming)) continue;
-    out[n++] = k;
-    freed += uvm_backing(v, k)->bytes;
   }
-  return n;
+  return a.n;
 }
 
 static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) { uvm__pool_told(&((struct state *)state)->pool, v, e); }

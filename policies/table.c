@@ -11,8 +11,13 @@ const struct uvm_part uvm_parts[] = {
     {UVM_HOOK_THRASH, "none", NULL},
     {UVM_HOOK_THRASH, "nvidia", &uvm_policy_nvidia_thrashing},
     {UVM_HOOK_EVICT, "lru-service", &uvm_policy_lru_service},
-    {UVM_HOOK_EVICT, "lru-access", &uvm_policy_lru_access},
+    {UVM_HOOK_EVICT, "lru", &uvm_policy_lru},
     {UVM_HOOK_EVICT, "fifo", &uvm_policy_fifo},
+    {UVM_HOOK_EVICT, "clock", &uvm_policy_clock},
+    {UVM_HOOK_EVICT, "sieve", &uvm_policy_sieve},
+    {UVM_HOOK_EVICT, "lfu", &uvm_policy_lfu},
+    {UVM_HOOK_EVICT, "s3fifo", &uvm_policy_s3fifo},
+    {UVM_HOOK_EVICT, "arc", &uvm_policy_arc},
     {UVM_HOOK_EVICT, "random", &uvm_policy_random},
     {0}};
 

@@ -1,14 +1,33 @@
-/* What the evictors share: who may leave, and the backings of each node in the order in which they were allocated. */
+/* What the evictors share: how an answer is put together, whom a hit touched, and the backings of each node in the order in
+ * which they were allocated. */
 #ifndef UVM_VICTIM_H
 #define UVM_VICTIM_H
+#include "chain.h"
 #include "uvmsim/policy.h"
 
-/* False for a busy backing and for one that holds pages of the block in service: the core would refuse these. */
-bool uvm__may_leave(const uvm_view *v, uvm_backing_id k, uvm_block_id incoming);
+#define UVM__NODES 32                           /* the topology names nodes by the bits of a 32-bit word */
 
-#define UVM__POOL_NODES 32                      /* the topology names nodes by the bits of a 32-bit word */
+/* The answer to `victims` on the way. bytes: what is still to be found. */
+struct uvm__answer { const uvm_view *view; uvm_node node; uint64_t bytes; uvm_block_id incoming; uvm_backing_id *out; size_t max, n; };
+static inline bool uvm__wants(const struct uvm__answer *a) { return a->bytes && a->n < a->max; }
+/* False for a busy backing and for one that holds pages of the block in service, which the core would refuse, and for one
+ * that is in the answer. */
+bool uvm__may_leave(const struct uvm__answer *a, uvm_backing_id k);
+bool uvm__take(struct uvm__answer *a, uvm_backing_id k);         /* into the answer, if it may leave */
+/* Backings without a resident page, which cost nothing. */
+void uvm__take_unused(struct uvm__answer *a);
+
+/* Calls `use` for each backing that the hits touched, with the count of all of them. */
+typedef void (*uvm__use)(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count);
+void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, uvm__use use);
+
+/* Calls `leave`, which may take it out, for each backing of the chain whose range is to be freed: FREE is told before they
+ * die. One that several blocks share is left to be met dead. */
+typedef void (*uvm__leave)(void *state, const uvm_view *v, uvm_backing_id k);
+void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c, uvm__leave leave);
+
 struct uvm__pool {
-  struct uvm__pool_node { uvm_backing_id *v; size_t head, n, cap; } node[UVM__POOL_NODES];   /* dead ids stay in [head, n) until met */
+  struct uvm__pool_node { uvm_backing_id *v; size_t head, n, cap; } node[UVM__NODES];   /* dead ids stay in [head, n) until met */
 };
 /* A backing is known from the first time it is SERVICED, which is when it is allocated. The pool's owner has one bool a
  * backing (backing_size) for "known". */

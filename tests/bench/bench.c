@@ -7,7 +7,7 @@
  *   lru_zipf_hits    %     how many of them are hits
  *   decode_text      MB/s  parsing the text of the recorded `random` (122 k lines)
  *   stream_read      s     replaying the recorded workload of 1 to 1024 MiB, 538 M element accesses */
-#include "lru.h"
+#include "chain.h"
 #include "session.h"
 #include "trace.h"
 #include <stdlib.h>
@@ -104,29 +104,29 @@ static uint32_t *zipf_requests(void) {
   return requests;
 }
 
-/* The list that the evictor lru-access keeps, with a page as its unit. */
+/* The list that the evictor lru keeps, with a page as its unit. */
 static void lru_zipf(void) {
   uint32_t *requests = zipf_requests(), *slot_of = uvm_mem(ZIPF_PAGES * sizeof *slot_of);
-  struct uvm__lru l = {0};
+  struct uvm__chain l = {0};
   size_t held = 0, misses = 0;
   double start = seconds();
   for (size_t i = 0; i < REQUESTS; i++) {
     uint32_t *slot = &slot_of[requests[i]];
     if (*slot) {
-      uvm__lru_use(&l, *slot);
+      uvm__chain_renew(&l, *slot);
       continue;
     }
     misses++;
     if (held++ >= FRAMES) {
-      uint32_t oldest = uvm__lru_oldest(&l);
+      uint32_t oldest = uvm__chain_oldest(&l);
       slot_of[l.v[oldest].thing] = 0;
-      uvm__lru_remove(&l, oldest);
+      uvm__chain_remove(&l, oldest);
     }
-    *slot = uvm__lru_add(&l, requests[i]);
+    *slot = uvm__chain_add(&l, requests[i]);
   }
   printf("lru_zipf %.1f M/s\n", REQUESTS / (seconds() - start) / 1e6);
   printf("lru_zipf_hits %.1f %%\n", 100.0 * (REQUESTS - misses) / REQUESTS);
-  uvm__lru_free(&l);
+  uvm__chain_free(&l);
   uvm_mem_free(requests);
   uvm_mem_free(slot_of);
 }

@@ -2,7 +2,7 @@
 printf 'uvmtrace 1\nprocessor cpu\nprocessor gpu0\nprocessor gpu1\nalloc a 4K managed a\nw cpu a 0 4K\n' >"$T/two.uvt"
 printf 'uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 4K managed a\nw cpu a 0 4K\nbegin s\n' >"$T/open.uvt"
 printf 'uvmtrace 1\nprocessor cpu\nprocessor gpu0\nalloc a 4K managed a\nw cpu a 0 4K\n' >"$T/t.uvt"
-for o in "--machine nvidia" "--policy nvidai" "--driver amd" "--driver nvidia-0000000000000000000595" "--engine uffd" "--evict lru" "--prefetch dense" "--costs cheap" "-o x.y=1" \
+for o in "--machine nvidia" "--policy nvidai" "--driver amd" "--driver nvidia-0000000000000000000595" "--engine uffd" "--evict mru" "--prefetch dense" "--costs cheap" "-o x.y=1" \
   "-o nvidia.nothing=1" "-o density.threshold=lots"; do
   # shellcheck disable=SC2086
   uvmsim replay "$T/t.uvt" $o; status $?

@@ -5,6 +5,11 @@
 #define MIB2 (2ull << 20)
 #define INCOMING 9999 /* the block in service */
 
+static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_lru,    &uvm_policy_fifo,
+                                               &uvm_policy_random,      &uvm_policy_clock,  &uvm_policy_sieve,
+                                               &uvm_policy_lfu,         &uvm_policy_s3fifo, &uvm_policy_arc};
+enum { ALL = sizeof all / sizeof *all };
+
 static uvm_view *opened(const struct uvm_policy *p, const char *seed) {
   uvm_view *v = fake_open(p, PCIE);
   if (seed) fake_option(v, "seed", seed);
@@ -85,7 +90,17 @@ static void test_order(void **state) {
               {&uvm_policy_lru_service, 2 * MIB2 + 1, 16, "EBH"},
               {&uvm_policy_fifo, 2 * MIB2 + 1, 16, "ABC"},
               {&uvm_policy_lru_service, 1, 16, "E"},
-              {&uvm_policy_fifo, 1, 16, "A"}};
+              {&uvm_policy_fifo, 1, 16, "A"},
+              {&uvm_policy_clock, 100 * MIB2, 16, "EABCH"},
+              {&uvm_policy_clock, 2 * MIB2, 16, "EA"},
+              {&uvm_policy_sieve, 100 * MIB2, 16, "EABCH"},
+              {&uvm_policy_sieve, 2 * MIB2, 16, "EA"},
+              {&uvm_policy_lfu, 100 * MIB2, 16, "EABCH"},
+              {&uvm_policy_lfu, 2 * MIB2, 16, "EA"},
+              {&uvm_policy_s3fifo, 100 * MIB2, 16, "EABCH"},
+              {&uvm_policy_s3fifo, 2 * MIB2, 16, "EA"},
+              {&uvm_policy_arc, 100 * MIB2, 16, "EABCH"},
+              {&uvm_policy_arc, 2 * MIB2, 16, "EA"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uvm_view *v = eight(rows[i].policy, NULL);
@@ -97,9 +112,8 @@ static void test_order(void **state) {
 
 /* A backing shared by several blocks stays if one of its pages is the incoming block's. Fake: page 0 of these blocks. */
 static void test_shared_backing(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru_access};
   (void)state;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < ALL; i++) {
     uvm_view *v = opened(all[i], NULL);
     v->block.pages = 1;
     serve(v, 1, GPU, 0);
@@ -119,7 +133,7 @@ static void test_cache_vectors(void **state) {
     const struct uvm_policy *policy;
     int misses;
     const char *victims;
-  } rows[] = {{&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru_access, 10, "2345234"}};
+  } rows[] = {{&uvm_policy_lru_service, 10, "2345234"}, {&uvm_policy_fifo, 12, "123415231"}, {&uvm_policy_lru, 10, "2345234"}};
   (void)state;
   for (int i = 0; i < 3; i++) {
     uvm_view *v = opened(rows[i].policy, NULL);
@@ -155,7 +169,7 @@ static void hit(uvm_view *v, uvm_block_id block, const char *pages) {
 /* A hit is a use: of the backing that holds the page where it is resident, and of no other. */
 static void test_hits_count(void **state) {
   (void)state;
-  uvm_view *v = opened(&uvm_policy_lru_access, NULL);
+  uvm_view *v = opened(&uvm_policy_lru, NULL);
   for (uvm_backing_id k = 1; k <= 4; k++) {
     serve(v, k, GPU, k);
     v->backing[k].pages_of[0] = k;
@@ -244,9 +258,8 @@ static void test_random_exhausts(void **state) {
 }
 
 static void test_nobody(void **state) {
-  static const struct uvm_policy *const all[] = {&uvm_policy_lru_service, &uvm_policy_fifo, &uvm_policy_random, &uvm_policy_lru_access};
   (void)state;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < ALL; i++) {
     uvm_view *v = opened(all[i], NULL);
     uvm_backing_id out[1];
     assert_int_equal(victims(v, MIB2, INCOMING, out, 1), 0);

@@ -11,14 +11,15 @@
 #define FAKE_BACKINGS 256
 enum fake_machine { PCIE, NVLINK, GRACE, TWO_GPUS };    /* TWO_GPUS: on PCIe, with NVLink between them */
 
-struct fake_backing { struct uvm_backing_info info; bool live; uint8_t list; uint64_t state; uint32_t pages_of[4]; };
+struct fake_backing { struct uvm_backing_info info; bool live; uint8_t list; uint64_t state[4]; uint32_t pages_of[4]; };
 struct uvm_view {
   uvm_ns now;
   struct uvm_proc_info procs[3];
   struct uvm_node_info nodes[3];
   struct uvm_topology topology;
   struct uvm_range_info range;
-  struct uvm_block_info block;
+  struct uvm_block_info block;                  /* 1 */
+  const struct uvm_block_info *blocks;          /* by id, where there are more */
   uvm_mask resident[3], readable[3];            /* readable: what each processor has mapped at least to read */
   const uvm_mask *thrashing;
   const struct uvm_policy *policy;
@@ -31,7 +32,11 @@ struct uvm_view {
 uvm_ns uvm_now(const uvm_view *v) { return v->now; }
 const struct uvm_topology *uvm_topology(const uvm_view *v) { return &v->topology; }
 const struct uvm_range_info *uvm_range(const uvm_view *v, uvm_range_id r) { assert_int_equal(r, 1); return &v->range; }
-const struct uvm_block_info *uvm_block(const uvm_view *v, uvm_block_id b) { assert_int_equal(b, 1); return &v->block; }
+const struct uvm_block_info *uvm_block(const uvm_view *v, uvm_block_id b) {
+  if (v->blocks) return &v->blocks[b];
+  assert_int_equal(b, 1);
+  return &v->block;
+}
 const uvm_mask *uvm_resident(const uvm_view *v, uvm_block_id b, uvm_node n) { (void)b; assert_in_range(n, 0, 2); return &v->resident[n]; }
 const uvm_mask *uvm_mapped(const uvm_view *v, uvm_block_id b, uvm_proc p, uint8_t access) {
   (void)b;
@@ -63,7 +68,10 @@ uvm_backing_id uvm_newer(const uvm_view *v, uvm_backing_id k) {
   return 0;
 }
 void *uvm_block_state(const uvm_view *v, uvm_block_id b) { assert_int_equal(b, 1); return v->block_state; }
-void *uvm_backing_state(const uvm_view *v, uvm_backing_id k) { return (void *)&v->backing[k].state; }
+void *uvm_backing_state(const uvm_view *v, uvm_backing_id k) {
+  assert_true(v->policy->backing_size <= sizeof v->backing[k].state);
+  return (void *)v->backing[k].state;
+}
 
 static inline void fake_machine(uvm_view *v, enum fake_machine m) {
   bool coherent = m == NVLINK || m == GRACE;

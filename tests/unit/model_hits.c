@@ -86,7 +86,7 @@ static void rows_do_what_loops_do(void **state) {
   for (uint64_t seed = 0; seed < 12; seed++) {
     uint64_t random = seed;
     char *text = random_trace(&random);
-    struct run read = run(text, NULL, false), held = run(text, NULL, true), loops = run(text, "lru-access", true);
+    struct run read = run(text, NULL, false), held = run(text, NULL, true), loops = run(text, "lru", true);
     assert_same(&read, &held);
     assert_same(&read, &loops);
     replay_free(&read.replay), replay_free(&held.replay), replay_free(&loops.replay);

@@ -8,9 +8,9 @@
 #include "tests/unit/unit.h"
 
 enum { SEEDS = 60, ALLOCS = 8, EVENTS = 4, RECORDS = 40, TOO_MANY_EVENTS = 4000000 };
-enum { MIB = 1 << 20, DEVICE_ROOM = 8 * MIB };                   /* of each GPU, for device memory; what a trace needs of it */
+enum { MIB = 1 << 20, DEVICE_ROOM = 8 * MIB }; /* of each GPU, for device memory; what a trace needs of it */
 
-static uint64_t first_seed, seeds = SEEDS, dice, limit = UVM_NEVER;   /* limit: ns for them all */
+static uint64_t first_seed, seeds = SEEDS, dice, limit = UVM_NEVER; /* limit: ns for them all */
 static uint64_t roll(uint64_t n) { return uvm_random(&dice) % n; }
 static uint64_t between(uint64_t a, uint64_t b) { return a + roll(b - a + 1); }
 static const char *pick(const char *const *words) {
@@ -21,14 +21,19 @@ static const char *pick(const char *const *words) {
 
 /* -- a trace -- */
 
-struct memory { bool live; enum uvm_kind kind; unsigned gpu; uint64_t bytes; };
+struct memory {
+  bool live;
+  enum uvm_kind kind;
+  unsigned gpu;
+  uint64_t bytes;
+};
 static struct {
   FILE *f;
-  unsigned gpus, sections, device;              /* device: live allocations of that kind */
-  const char *host;                             /* the CPU's node */
-  bool begun, early;                            /* device memory is allocated before all else: it pushes nobody out */
-  bool packed;                                  /* allocations lie close together, in one block even */
-  uint64_t base;                                /* for the next of them */
+  unsigned gpus, sections, device; /* device: live allocations of that kind */
+  const char *host;                /* the CPU's node */
+  bool begun, early;               /* device memory is allocated before all else: it pushes nobody out */
+  bool packed;                     /* allocations lie close together, in one block even */
+  uint64_t base;                   /* for the next of them */
   bool recorded[EVENTS];
   struct memory mem[ALLOCS];
 } t;
@@ -113,8 +118,14 @@ static void access_record(int proc, uint64_t lanes) {
   switch (roll(4)) {
   case 0: fputs(roll(2) ? "" : " by=lane", t.f); break;
   case 1: fputs(" by=block", t.f); break;
-  case 2: fputs(" split=cyclic", t.f); elements(len, lanes * 8); break;
-  default: fputs(" split=blocked", t.f); elements(len, lanes * 8); break;
+  case 2:
+    fputs(" split=cyclic", t.f);
+    elements(len, lanes * 8);
+    break;
+  default:
+    fputs(" split=blocked", t.f);
+    elements(len, lanes * 8);
+    break;
   }
   fputc('\n', t.f);
 }
@@ -136,15 +147,18 @@ static void kernel(void) {
 static void prefetch(void) {
   int i = choose(0, true);
   if (i < 0) return;
-  if (roll(3)) fprintf(t.f, roll(2) ? "prefetch gpu%d" : "prefetch hbm%d", gpu());
-  else fprintf(t.f, "prefetch %s", roll(2) ? "cpu" : t.host);
+  if (roll(3))
+    fprintf(t.f, roll(2) ? "prefetch gpu%d" : "prefetch hbm%d", gpu());
+  else
+    fprintf(t.f, "prefetch %s", roll(2) ? "cpu" : t.host);
   range(i);
   fprintf(t.f, "%s\n", stream());
 }
 
 static void advise(void) {
-  static const char *const advice[] = {"set_read_mostly", "unset_read_mostly", "set_preferred_location", "unset_preferred_location",
-                                       "set_accessed_by", "unset_accessed_by", "set_coarse_grain", "unset_coarse_grain", NULL};
+  static const char *const advice[] = {"set_read_mostly",          "unset_read_mostly",  "set_preferred_location",
+                                       "unset_preferred_location", "set_accessed_by",    "unset_accessed_by",
+                                       "set_coarse_grain",         "unset_coarse_grain", NULL};
   int i = choose(0, true);
   if (i < 0) return;
   fprintf(t.f, roll(3) ? "advise %s gpu%d" : "advise %s cpu", pick(advice), gpu());
@@ -176,16 +190,22 @@ static void order(void) {
 }
 
 static void section(void) {
-  if (t.sections && roll(2)) fputs("end\n", t.f), t.sections--;
-  else fprintf(t.f, "begin s/%llu\n", (unsigned long long)roll(3)), t.sections++;
+  if (t.sections && roll(2))
+    fputs("end\n", t.f), t.sections--;
+  else
+    fprintf(t.f, "begin s/%llu\n", (unsigned long long)roll(3)), t.sections++;
 }
 
 static void record(void) {
   int i = (int)roll(ALLOCS);
   switch (roll(12)) {
-  case 0: case 1: t.mem[i].live ? roll(3) ? (void)0 : release(i) : allocate(i); break;
-  case 2: case 3: loop(); break;
-  case 4: case 5: case 6: kernel(); break;
+  case 0:
+  case 1: t.mem[i].live ? roll(3) ? (void)0 : release(i) : allocate(i); break;
+  case 2:
+  case 3: loop(); break;
+  case 4:
+  case 5:
+  case 6: kernel(); break;
   case 7: prefetch(); break;
   case 8: advise(); break;
   case 9: copy(); break;
@@ -220,17 +240,19 @@ static void write_trace(FILE *f, const struct uvm_session_config *c, unsigned gp
 
 /* -- a run -- */
 
-struct watch { uint64_t in, out, events, hash; };
+struct watch {
+  uint64_t in, out, events, hash;
+};
 
 static void watch(void *ctx, const struct uvm_event *e) {
   struct watch *w = ctx;
-  bool from_gpu = e->src && e->src != UVM_NONE, to_gpu = e->dst && e->dst != UVM_NONE;   /* node 0 is the CPU's on these machines */
+  bool from_gpu = e->src && e->src != UVM_NONE, to_gpu = e->dst && e->dst != UVM_NONE; /* node 0 is the CPU's on these machines */
   const uint64_t told[] = {e->kind, e->t, e->dur, e->alloc, e->offset, e->bytes, e->value, e->proc, e->src, e->dst};
   for (size_t i = 0; i < sizeof told / sizeof *told; i++) w->hash = (w->hash ^ told[i]) * 0x100000001b3ull;
   if (++w->events == TOO_MANY_EVENTS) uvm_stop = true;
   switch (e->kind) {
   case UVM_E_TRANSFER: w->in += to_gpu ? e->bytes : 0, w->out += from_gpu ? e->bytes : 0; break;
-  case UVM_E_DUPLICATE: w->out -= from_gpu ? e->bytes : 0; break;       /* the copy at the source stays */
+  case UVM_E_DUPLICATE: w->out -= from_gpu ? e->bytes : 0; break; /* the copy at the source stays */
   case UVM_E_POPULATE: w->in += to_gpu ? e->bytes : 0; break;
   case UVM_E_COLLAPSE: w->out += from_gpu ? e->bytes : 0; break;
   case UVM_E_FREE: w->out += e->value; break;
@@ -241,19 +263,29 @@ static void watch(void *ctx, const struct uvm_event *e) {
 enum { SETTINGS = 3 };
 static void choose_config(struct uvm_session_config *c, struct uvm_setting set[SETTINGS], unsigned *gpus) {
   static const char *const machines[] = {"nvidia-h200", "nvidia-h200x2", "nvidia-titanv", "cxl-host", "amd-mi250x", "amd-mi300a", NULL};
-  static const char *const policies[] = {NULL, NULL, "none", "nvidia"}, *const evictors[] = {NULL, NULL, "fifo", "random", "lru-access"};
-  static const struct uvm_setting nvidia[] = {                   /* the last ones with one GPU only: two may fight without end */
-    {"nvidia", "access_counters", "1"}, {"nvidia", "access_counter_threshold", "8"}, {"nvidia", "counters_inert", "0"},
-    {"nvidia", "fault_batch_count", "64"}, {"nvidia", "fault_coalesce", "0"}, {"nvidia", "fault_force_sysmem", "1"},
-    {"nvidia", "map_remote_on_native_atomics_fault", "1"}, {"nvidia", "version", "595"}, {"nvidia", "max_batches_per_service", "1"},
-    {"nvidia", "fault_replay_policy", "0"}, {"nvidia", "fault_replay_policy", "1"}, {"nvidia", "fault_replay_policy", "3"}};
-  static const struct uvm_setting amdkfd[] = {
-    {"amdkfd", "granularity", "0"}, {"amdkfd", "granularity", "4"}, {"amdkfd", "granularity", "27"}, {"amdkfd", "registered", "0"},
-    {"amdkfd", "dedupe_per_range", "0"}, {"amdkfd", "whole_range_vram", "0"}, {"amdkfd", "dedupe_ns", "50us"}, {"amdkfd", "version", "5"}};
+  static const char *const policies[] = {NULL, NULL, "none", "nvidia"}, *const evictors[] = {NULL,    NULL,    "fifo", "random", "lru",
+                                                                                             "clock", "sieve", "lfu",  "s3fifo", "arc"};
+  static const struct uvm_setting nvidia[] = {/* the last ones with one GPU only: two may fight without end */
+                                              {"nvidia", "access_counters", "1"},
+                                              {"nvidia", "access_counter_threshold", "8"},
+                                              {"nvidia", "counters_inert", "0"},
+                                              {"nvidia", "fault_batch_count", "64"},
+                                              {"nvidia", "fault_coalesce", "0"},
+                                              {"nvidia", "fault_force_sysmem", "1"},
+                                              {"nvidia", "map_remote_on_native_atomics_fault", "1"},
+                                              {"nvidia", "version", "595"},
+                                              {"nvidia", "max_batches_per_service", "1"},
+                                              {"nvidia", "fault_replay_policy", "0"},
+                                              {"nvidia", "fault_replay_policy", "1"},
+                                              {"nvidia", "fault_replay_policy", "3"}};
+  static const struct uvm_setting amdkfd[] = {{"amdkfd", "granularity", "0"},      {"amdkfd", "granularity", "4"},
+                                              {"amdkfd", "granularity", "27"},     {"amdkfd", "registered", "0"},
+                                              {"amdkfd", "dedupe_per_range", "0"}, {"amdkfd", "whole_range_vram", "0"},
+                                              {"amdkfd", "dedupe_ns", "50us"},     {"amdkfd", "version", "5"}};
   c->machine = pick(machines);
   bool amd = !strncmp(c->machine, "amd-", 4) || !roll(6);
   c->driver = amd ? "amdkfd" : "nvidia";
-  c->policy = policies[roll(4)], c->evict = amd ? NULL : evictors[roll(5)];
+  c->policy = policies[roll(4)], c->evict = amd ? NULL : evictors[roll(sizeof evictors / sizeof *evictors)];
   c->prefetch = roll(4) ? NULL : "none", c->thrash = roll(4) ? NULL : "none";
   *gpus = 1 + (!strcmp(c->machine, "nvidia-h200x2") || !strcmp(c->machine, "amd-mi250x"));
   size_t n = amd ? sizeof amdkfd / sizeof *amdkfd : sizeof nvidia / sizeof *nvidia - (*gpus == 2 ? 3 : 0);

@@ -1,10 +1,10 @@
-/* The list behind exact LRU, against one that stamps each use and looks for the oldest stamp. */
-#include "policies/lru.h"
+/* The chain in order of use, exact LRU, against one that stamps each use and looks for the oldest stamp. */
+#include "policies/chain.h"
 #include "base/base.h"
 #include "tests/unit/unit.h"
 
 enum { PAGES = 300, REQUESTS = 50000 };
-static struct uvm__lru list;
+static struct uvm__chain list;
 static uint32_t slot_of[PAGES]; /* 0: not in memory */
 static uint64_t stamp[PAGES];   /* the reference: when it was used last; 0: not in memory */
 
@@ -17,8 +17,9 @@ static uint32_t oldest_stamp(void) {
 
 /* All of it, oldest first. */
 static void assert_order(size_t n) {
+  assert_int_equal(list.held, n);
   uint64_t before = 0;
-  for (uint32_t s = uvm__lru_oldest(&list); s; s = uvm__lru_newer(&list, s), n--) {
+  for (uint32_t s = uvm__chain_oldest(&list); s; s = uvm__chain_newer(&list, s), n--) {
     uint32_t page = list.v[s].thing;
     assert_true(n && slot_of[page] == s && stamp[page] > before);
     before = stamp[page];
@@ -28,9 +29,9 @@ static void assert_order(size_t n) {
 
 /* One page leaves, whichever is the oldest in both. */
 static void evict(void) {
-  uint32_t slot = uvm__lru_oldest(&list), page = oldest_stamp();
+  uint32_t slot = uvm__chain_oldest(&list), page = oldest_stamp();
   assert_int_equal(list.v[slot].thing, page);
-  uvm__lru_remove(&list, slot);
+  uvm__chain_remove(&list, slot);
   slot_of[page] = 0, stamp[page] = 0;
 }
 
@@ -42,21 +43,21 @@ static void run(size_t frames, uint64_t seed) {
     uint32_t page = (uint32_t)(uvm_random(&seed) % (1 + uvm_random(&seed) % PAGES));
     assert_int_equal(slot_of[page] != 0, stamp[page] != 0); /* a hit in both or in neither */
     if (uvm_random(&seed) % 50 == 0) {
-      if (slot_of[page]) uvm__lru_remove(&list, slot_of[page]), held--;
+      if (slot_of[page]) uvm__chain_remove(&list, slot_of[page]), held--;
       slot_of[page] = 0, stamp[page] = 0;
       continue;
     }
     if (slot_of[page]) {
-      uvm__lru_use(&list, slot_of[page]);
+      uvm__chain_renew(&list, slot_of[page]);
     } else {
       if (held == frames) evict(), held--;
-      slot_of[page] = uvm__lru_add(&list, page);
+      slot_of[page] = uvm__chain_add(&list, page);
       held++;
     }
     stamp[page] = now;
     if (now % 500 == 0) assert_order(held);
   }
-  uvm__lru_free(&list);
+  uvm__chain_free(&list);
 }
 
 static void hits_misses_and_victims_are_those_of_stamps(void **state) {
@@ -67,10 +68,10 @@ static void hits_misses_and_victims_are_those_of_stamps(void **state) {
 
 static void an_empty_list_has_no_oldest(void **state) {
   (void)state;
-  assert_int_equal(uvm__lru_oldest(&list), 0);
-  uvm__lru_remove(&list, uvm__lru_add(&list, 5));
-  assert_int_equal(uvm__lru_oldest(&list), 0);
-  uvm__lru_free(&list);
+  assert_int_equal(uvm__chain_oldest(&list), 0);
+  uvm__chain_remove(&list, uvm__chain_add(&list, 5));
+  assert_int_equal(uvm__chain_oldest(&list), 0);
+  uvm__chain_free(&list);
 }
 
 int main(void) {
