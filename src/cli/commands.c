@@ -37,9 +37,8 @@ const struct uvm_command uvm_commands[] = {
     {"policies test", UVM_CMD_TEST, "FILE", 1, 1, "holds a policy to its contract, and against the driver's own",
      "Runs the policy in FILE (./mine.c, ./mine.so) on random traces: every kind of access, advice, prefetches, odd sizes, little memory, "
      "one GPU and two. The driver checks each answer, and the same run twice must tell the same. A trace that fails is left in this "
-     "folder. A "
-     "writable global or static variable is refused: it would outlive a run, and runs may share it. At the end a few small workloads stand "
-     "beside the driver's own policy. The exit status is 1 when the policy fails.",
+     "folder. A writable global or static variable is refused: it would outlive a run, and runs may share it. At the end a few small "
+     "workloads stand beside the driver's own policy. The exit status is 1 when the policy fails.",
      "uvmsim policies test ./mine.c", uvm_cmd_policies_test},
     {"policies", UVM_CMD_POLICIES, "[NAME]", 0, 1, "lists migration policies and their parts, or explains one with its options",
      "Without NAME: the policies, the parts that --place, --prefetch, --evict and --thrash take, and the drivers. With NAME, or a policy "
