@@ -9,11 +9,14 @@ struct state {
   struct node {
     struct uvm__chain list[LISTS];
     struct uvm__ghosts ghosts[LISTS];
-    uint32_t fit;                               /* how many were in memory when it was last full */
-    double target;                              /* of T1's length */
+    uint32_t fit;  /* how many were in memory when it was last full */
+    double target; /* of T1's length */
   } node[UVM__NODES];
 };
-struct page { uint32_t slot; uint8_t list; };   /* a backing's own; slot 0: in no list */
+struct page {
+  uint32_t slot;
+  uint8_t list;
+}; /* a backing's own; slot 0: in no list */
 
 static struct node *node_of(struct state *s, const uvm_view *v, uvm_backing_id k) { return &s->node[uvm_backing(v, k)->node]; }
 

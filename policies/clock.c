@@ -3,8 +3,13 @@
  * A new backing enters with its bit 0; those that may not leave keep place and bit. */
 #include "victim.h"
 
-struct state { struct uvm__chain node[UVM__NODES]; };    /* things: backings, dead ones until they are met */
-struct page { uint32_t slot; bool used; };      /* a backing's own */
+struct state {
+  struct uvm__chain node[UVM__NODES];
+}; /* things: backings, dead ones until they are met */
+struct page {
+  uint32_t slot;
+  bool used;
+}; /* a backing's own */
 
 static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) {
   if (e->kind != UVM_T_SERVICED || !e->backing) return;

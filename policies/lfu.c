@@ -2,10 +2,18 @@
  * lies longest back. Its allocation is the first use, each hit another one. Uses are forgotten when a backing leaves. */
 #include "victim.h"
 
-struct key { uint64_t uses, last; };
+struct key {
+  uint64_t uses, last;
+};
 struct state {
   uint64_t now;
-  struct heap { struct entry { struct key key; uvm_backing_id k; } *v; size_t n, cap; } node[UVM__NODES];     /* the least first */
+  struct heap {
+    struct entry {
+      struct key key;
+      uvm_backing_id k;
+    } * v;
+    size_t n, cap;
+  } node[UVM__NODES]; /* the least first */
 };
 /* A backing's own is its key. Keys only grow, so one in the heap may be too small and is looked at again once it is the least. */
 

@@ -2,7 +2,9 @@
  * service: what textbooks call LRU. No driver can do it, for it does not see hits; it shows what lru-service loses. */
 #include "victim.h"
 
-struct state { struct uvm__chain node[UVM__NODES]; };    /* things: backings, dead ones until they are met */
+struct state {
+  struct uvm__chain node[UVM__NODES];
+}; /* things: backings, dead ones until they are met */
 
 /* A backing's own state is its slot. */
 static void use(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {

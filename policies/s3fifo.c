@@ -6,8 +6,17 @@
 #include "victim.h"
 
 enum { SMALL, MAIN, QUEUES, HITS_MAX = 3, HITS_TO_MAIN = 2 };
-struct state { struct node { struct uvm__chain queue[QUEUES]; struct uvm__ghosts ghosts; uint32_t ghosts_max; } node[UVM__NODES]; };
-struct page { uint32_t slot; uint8_t queue, hits; };     /* a backing's own; slot 0: in no queue */
+struct state {
+  struct node {
+    struct uvm__chain queue[QUEUES];
+    struct uvm__ghosts ghosts;
+    uint32_t ghosts_max;
+  } node[UVM__NODES];
+};
+struct page {
+  uint32_t slot;
+  uint8_t queue, hits;
+}; /* a backing's own; slot 0: in no queue */
 
 static struct node *node_of(struct state *s, const uvm_view *v, uvm_backing_id k) { return &s->node[uvm_backing(v, k)->node]; }
 

@@ -4,8 +4,16 @@
  * their bit. */
 #include "victim.h"
 
-struct state { struct node { struct uvm__chain chain; uint32_t hand; } node[UVM__NODES]; };      /* hand: a slot; 0: the oldest */
-struct page { uint32_t slot; bool used; };      /* a backing's own; slot 0: not in the chain */
+struct state {
+  struct node {
+    struct uvm__chain chain;
+    uint32_t hand;
+  } node[UVM__NODES];
+}; /* hand: a slot; 0: the oldest */
+struct page {
+  uint32_t slot;
+  bool used;
+}; /* a backing's own; slot 0: not in the chain */
 
 static struct node *node_of(struct state *s, const uvm_view *v, uvm_backing_id k) { return &s->node[uvm_backing(v, k)->node]; }
 
@@ -40,10 +48,10 @@ static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t by
                       uvm_backing_id *out, size_t max) {
   struct node *n = &((struct state *)state)->node[node];
   struct uvm__answer a = {v, node, bytes, incoming, out, max, 0};
-  uint32_t slot = n->hand, stop = 0;            /* stop: the first victim, at which the hand stays until it leaves */
+  uint32_t slot = n->hand, stop = 0; /* stop: the first victim, at which the hand stays until it leaves */
   (void)pages;
   uvm__take_unused(&a);
-  for (uint64_t left = 2ull * n->chain.held; left && uvm__wants(&a); left--) {  /* twice round clears and meets them all */
+  for (uint64_t left = 2ull * n->chain.held; left && uvm__wants(&a); left--) { /* twice round clears and meets them all */
     if (!slot) slot = uvm__chain_oldest(&n->chain);
     uint32_t next = uvm__chain_newer(&n->chain, slot);
     uvm_backing_id k = n->chain.v[slot].thing;

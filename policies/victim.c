@@ -5,7 +5,7 @@
 static bool holds(const uvm_view *v, uvm_backing_id k, uvm_block_id incoming) {
   const struct uvm_backing_info *b = uvm_backing(v, k);
   if (b->block) return b->block == incoming;
-  const struct uvm_block_info *in = uvm_block(v, incoming);     /* several blocks share it */
+  const struct uvm_block_info *in = uvm_block(v, incoming); /* several blocks share it */
   for (int p = in->first; p < in->first + in->pages; p++)
     if (uvm_backing_of(v, incoming, b->node, p) == k) return true;
   return false;

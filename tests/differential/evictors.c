@@ -11,15 +11,15 @@ enum { PAGES = 40, MAX_FRAMES = 24, ARRIVALS = FAKE_BACKINGS - 1, RUNS = 60 };
 /* -- a naive cache: what every reference knows -- */
 
 struct naive {
-  int frames, n, page[2 * MAX_FRAMES];          /* in memory, in the reference's own order */
+  int frames, n, page[2 * MAX_FRAMES]; /* in memory, in the reference's own order */
   int hand, bit[PAGES], uses[PAGES], last[PAGES], now;
-  int t1[PAGES], t2[PAGES], b1[PAGES], b2[PAGES], nt1, nt2, nb1, nb2;  /* two queues, and the ghosts of each */
-  double p;                                     /* ARC's target, and the page that comes, and the one that leaves no ghost */
+  int t1[PAGES], t2[PAGES], b1[PAGES], b2[PAGES], nt1, nt2, nb1, nb2; /* two queues, and the ghosts of each */
+  double p; /* ARC's target, and the page that comes, and the one that leaves no ghost */
   int asked, lost;
 };
 struct reference {
   void (*come)(struct naive *m, int page), (*hit)(struct naive *m, int page);
-  int (*victim)(struct naive *m, int page);     /* for this page to come; it stays until it goes */
+  int (*victim)(struct naive *m, int page); /* for this page to come; it stays until it goes */
   void (*go)(struct naive *m, int page, bool evicted);
 };
 
@@ -42,8 +42,14 @@ static void come(struct naive *m, int page) {
   m->bit[page] = 0, m->uses[page] = 1, m->last[page] = ++m->now;
 }
 static void stamp(struct naive *m, int page) { m->uses[page]++, m->last[page] = ++m->now; }
-static void go(struct naive *m, int page, bool evicted) { (void)evicted; cut(m->page, &m->n, find(m->page, m->n, page)); }
-static int fifo_victim(struct naive *m, int page) { (void)page; return m->page[0]; }
+static void go(struct naive *m, int page, bool evicted) {
+  (void)evicted;
+  cut(m->page, &m->n, find(m->page, m->n, page));
+}
+static int fifo_victim(struct naive *m, int page) {
+  (void)page;
+  return m->page[0];
+}
 static int lru_victim(struct naive *m, int page) {
   int oldest = m->page[0];
   (void)page;
@@ -155,8 +161,10 @@ static void arc_learn(struct naive *m, int page) {
   } else if (find(m->b2, m->nb2, page) >= 0) {
     m->p = m->p > down ? m->p - down : 0;
   } else if (m->nt1 + m->nb1 == m->frames) {
-    if (m->nb1) cut(m->b1, &m->nb1, 0);
-    else m->lost = m->t1[0];                    /* it leaves without a ghost */
+    if (m->nb1)
+      cut(m->b1, &m->nb1, 0);
+    else
+      m->lost = m->t1[0]; /* it leaves without a ghost */
   } else if (m->nt1 + m->nt2 + m->nb1 + m->nb2 == 2 * m->frames) {
     cut(m->b2, &m->nb2, 0);
   }
@@ -172,29 +180,42 @@ static void arc_come(struct naive *m, int page) {
   int in_b1 = find(m->b1, m->nb1, page), in_b2 = find(m->b2, m->nb2, page);
   if (in_b1 >= 0) cut(m->b1, &m->nb1, in_b1);
   if (in_b2 >= 0) cut(m->b2, &m->nb2, in_b2);
-  if (in_b1 >= 0 || in_b2 >= 0) insert(m->t2, &m->nt2, m->nt2, page);
-  else insert(m->t1, &m->nt1, m->nt1, page);
+  if (in_b1 >= 0 || in_b2 >= 0)
+    insert(m->t2, &m->nt2, m->nt2, page);
+  else
+    insert(m->t1, &m->nt1, m->nt1, page);
   m->asked = m->lost = 0;
   m->n++;
 }
 static void arc_hit(struct naive *m, int page) {
   int once = find(m->t1, m->nt1, page);
-  if (once >= 0) cut(m->t1, &m->nt1, once);
-  else cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
+  if (once >= 0)
+    cut(m->t1, &m->nt1, once);
+  else
+    cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
   insert(m->t2, &m->nt2, m->nt2, page);
 }
 static void arc_go(struct naive *m, int page, bool evicted) {
   int once = find(m->t1, m->nt1, page);
-  if (once >= 0) cut(m->t1, &m->nt1, once);
-  else cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
+  if (once >= 0)
+    cut(m->t1, &m->nt1, once);
+  else
+    cut(m->t2, &m->nt2, find(m->t2, m->nt2, page));
   if (evicted && !m->lost) {
-    if (once >= 0) insert(m->b1, &m->nb1, m->nb1, page);
-    else insert(m->b2, &m->nb2, m->nb2, page);
+    if (once >= 0)
+      insert(m->b1, &m->nb1, m->nb1, page);
+    else
+      insert(m->b2, &m->nb2, m->nb2, page);
   }
   m->n--;
 }
 
-static const struct evictor { const struct uvm_policy *policy; struct reference ref; int misses; const char *victims; } evictors[] = {
+static const struct evictor {
+  const struct uvm_policy *policy;
+  struct reference ref;
+  int misses;
+  const char *victims;
+} evictors[] = {
     {&uvm_policy_fifo, {come, stamp, fifo_victim, go}, 12, "123415231"},
     {&uvm_policy_lru, {come, stamp, lru_victim, go}, 10, "2345234"},
     {&uvm_policy_clock, {clock_come, set_bit, clock_victim, clock_go}, 10, "2345234"},
@@ -211,7 +232,7 @@ struct pair {
   const struct evictor *e;
   struct naive naive;
   uvm_view *view;
-  struct uvm_block_info blocks[PAGES];          /* page p is block p, of allocation 1 + p % 4 */
+  struct uvm_block_info blocks[PAGES]; /* page p is block p, of allocation 1 + p % 4 */
   uvm_backing_id of[PAGES], next;
 };
 
@@ -235,7 +256,7 @@ static void gone(struct pair *t, int page, bool evicted) {
   t->e->ref.go(&t->naive, page, evicted);
 }
 static int evict_for(struct pair *t, int page) {
-  uvm_mask pages = uvm_mask_range(7, 8);        /* the page that faulted need not be the backing's first */
+  uvm_mask pages = uvm_mask_range(7, 8); /* the page that faulted need not be the backing's first */
   uvm_backing_id k = 0;
   size_t n = t->view->policy->victims(t->view->state, t->view, GPU, MIB2, (uvm_block_id)page, &pages, &k, 1);
   assert_int_equal(n, 1);
@@ -246,9 +267,8 @@ static int evict_for(struct pair *t, int page) {
 }
 static void arrive(struct pair *t, int page) {
   uvm_backing_id k = t->of[page] = t->next++;
-  t->view->backing[k] = (struct fake_backing){.live = true,
-                                              .info = {.node = GPU, .bytes = MIB2, .resident = MIB2, .block = (uvm_block_id)page},
-                                              .pages_of[0] = (uint32_t)page};
+  t->view->backing[k] = (struct fake_backing){
+      .live = true, .info = {.node = GPU, .bytes = MIB2, .resident = MIB2, .block = (uvm_block_id)page}, .pages_of[0] = (uint32_t)page};
   tell(t, (struct uvm_told){.kind = UVM_T_SERVICED, .block = (uvm_block_id)page});
   tell(t, (struct uvm_told){.kind = UVM_T_SERVICED, .block = (uvm_block_id)page});
   t->e->ref.come(&t->naive, page);
@@ -283,7 +303,7 @@ static void each_victim_is_the_same(void **state) {
       while (t.next <= ARRIVALS) {
         if (uvm_random(&random) % frees == 1) free_range(&t, 1 + (uvm_range_id)(uvm_random(&random) % 4));
         request(&t, 1 + (int)(uvm_random(&random) % (1 + uvm_random(&random) % (pages - 1))));
-        if (pages < (uint64_t)t.naive.frames + 2 && frees > 40) break;    /* they all fit */
+        if (pages < (uint64_t)t.naive.frames + 2 && frees > 40) break; /* they all fit */
       }
       fake_close(t.view);
     }
@@ -293,7 +313,7 @@ static void each_victim_is_the_same(void **state) {
 static void vectors(void **state) {
   (void)state;
   for (int i = 0; i < EVICTORS; i++) {
-    if (!evictors[i].victims) continue;         /* the specification has none */
+    if (!evictors[i].victims) continue; /* the specification has none */
     struct pair t;
     char found[16] = "";
     int evicted = 0;

@@ -263,8 +263,8 @@ static void watch(void *ctx, const struct uvm_event *e) {
 enum { SETTINGS = 3 };
 static void choose_config(struct uvm_session_config *c, struct uvm_setting set[SETTINGS], unsigned *gpus) {
   static const char *const machines[] = {"nvidia-h200", "nvidia-h200x2", "nvidia-titanv", "cxl-host", "amd-mi250x", "amd-mi300a", NULL};
-  static const char *const policies[] = {NULL, NULL, "none", "nvidia"}, *const evictors[] = {NULL,    NULL,    "fifo", "random", "lru",
-                                                                                             "clock", "sieve", "lfu",  "s3fifo", "arc"};
+  static const char *const policies[] = {NULL, NULL, "none", "nvidia"};
+  static const char *const evictors[] = {"fifo", "random", "lru", "clock", "sieve", "lfu", "s3fifo", "arc"};
   static const struct uvm_setting nvidia[] = {/* the last ones with one GPU only: two may fight without end */
                                               {"nvidia", "access_counters", "1"},
                                               {"nvidia", "access_counter_threshold", "8"},
@@ -285,7 +285,7 @@ static void choose_config(struct uvm_session_config *c, struct uvm_setting set[S
   c->machine = pick(machines);
   bool amd = !strncmp(c->machine, "amd-", 4) || !roll(6);
   c->driver = amd ? "amdkfd" : "nvidia";
-  c->policy = policies[roll(4)], c->evict = amd ? NULL : evictors[roll(sizeof evictors / sizeof *evictors)];
+  c->policy = policies[roll(4)], c->evict = amd || roll(2) ? NULL : evictors[roll(sizeof evictors / sizeof *evictors)];
   c->prefetch = roll(4) ? NULL : "none", c->thrash = roll(4) ? NULL : "none";
   *gpus = 1 + (!strcmp(c->machine, "nvidia-h200x2") || !strcmp(c->machine, "amd-mi250x"));
   size_t n = amd ? sizeof amdkfd / sizeof *amdkfd : sizeof nvidia / sizeof *nvidia - (*gpus == 2 ? 3 : 0);
