@@ -3,29 +3,17 @@
  * A new backing enters with its bit 0; those that may not leave keep place and bit. */
 #include "victim.h"
 
-struct state {
-  struct uvm__chain node[UVM__NODES];
-}; /* things: backings, dead ones until they are met */
-struct page {
-  uint32_t slot;
-  bool used;
-}; /* a backing's own */
-
 static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) {
   if (e->kind != UVM_T_SERVICED || !e->backing) return;
-  struct page *p = uvm_backing_state(v, e->backing);
-  if (!p->slot) p->slot = uvm__chain_add(&((struct state *)state)->node[uvm_backing(v, e->backing)->node], e->backing);
+  struct uvm__marked *p = uvm_backing_state(v, e->backing);
+  if (!p->slot) p->slot = uvm__chain_add(&((struct uvm__chains *)state)->node[uvm_backing(v, e->backing)->node], e->backing);
 }
 
-static void use(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {
-  (void)state, (void)count;
-  ((struct page *)uvm_backing_state(v, k))->used = true;
-}
-static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) { uvm__hits(state, v, r, use); }
+static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) { uvm__hits(state, v, r, uvm__mark); }
 
 static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages,
                       uvm_backing_id *out, size_t max) {
-  struct uvm__chain *c = &((struct state *)state)->node[node];
+  struct uvm__chain *c = &((struct uvm__chains *)state)->node[node];
   struct uvm__answer a = {v, node, bytes, incoming, out, max, 0};
   (void)pages;
   uvm__take_unused(&a);
@@ -36,7 +24,7 @@ static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t by
       uvm__chain_remove(c, slot);
       continue;
     }
-    struct page *p = uvm_backing_state(v, k);
+    struct uvm__marked *p = uvm_backing_state(v, k);
     if (p->used && uvm__may_leave(&a, k)) {
       p->used = false;
       uvm__chain_renew(c, slot);
@@ -48,17 +36,15 @@ static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t by
   return a.n;
 }
 
-static void fini(void *state) {
-  for (int i = 0; i < UVM__NODES; i++) uvm__chain_free(&((struct state *)state)->node[i]);
-}
+static void fini(void *state) { uvm__chains_free(state); }
 
 const struct uvm_policy uvm_policy_clock = {
     .abi = UVM_POLICY_ABI,
     .needs = UVM_NEEDS_ACCESS,
     .name = "clock",
     .help = "evict the first that was not hit since the hand last passed it",
-    .state_size = sizeof(struct state),
-    .backing_size = sizeof(struct page),
+    .state_size = sizeof(struct uvm__chains),
+    .backing_size = sizeof(struct uvm__marked),
     .fini = fini,
     .on_event = on_event,
     .on_access = on_access,

@@ -2,14 +2,10 @@
  * service: what textbooks call LRU. No driver can do it, for it does not see hits; it shows what lru-service loses. */
 #include "victim.h"
 
-struct state {
-  struct uvm__chain node[UVM__NODES];
-}; /* things: backings, dead ones until they are met */
-
 /* A backing's own state is its slot. */
 static void use(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {
   uint32_t *slot = uvm_backing_state(v, k);
-  struct uvm__chain *c = &((struct state *)state)->node[uvm_backing(v, k)->node];
+  struct uvm__chain *c = &((struct uvm__chains *)state)->node[uvm_backing(v, k)->node];
   (void)count;
   if (*slot)
     uvm__chain_renew(c, *slot);
@@ -25,7 +21,7 @@ static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) {
 
 static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages,
                       uvm_backing_id *out, size_t max) {
-  struct uvm__chain *c = &((struct state *)state)->node[node];
+  struct uvm__chain *c = &((struct uvm__chains *)state)->node[node];
   struct uvm__answer a = {v, node, bytes, incoming, out, max, 0};
   (void)pages;
   uvm__take_unused(&a);
@@ -39,16 +35,14 @@ static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t by
   return a.n;
 }
 
-static void fini(void *state) {
-  for (int i = 0; i < UVM__NODES; i++) uvm__chain_free(&((struct state *)state)->node[i]);
-}
+static void fini(void *state) { uvm__chains_free(state); }
 
 const struct uvm_policy uvm_policy_lru = {
     .abi = UVM_POLICY_ABI,
     .needs = UVM_NEEDS_ACCESS,
     .name = "lru",
     .help = "evict what was used longest ago; hits count",
-    .state_size = sizeof(struct state),
+    .state_size = sizeof(struct uvm__chains),
     .backing_size = sizeof(uint32_t),
     .fini = fini,
     .on_event = on_event,

@@ -10,10 +10,6 @@ struct state {
     uint32_t hand;
   } node[UVM__NODES];
 }; /* hand: a slot; 0: the oldest */
-struct page {
-  uint32_t slot;
-  bool used;
-}; /* a backing's own; slot 0: not in the chain */
 
 static struct node *node_of(struct state *s, const uvm_view *v, uvm_backing_id k) { return &s->node[uvm_backing(v, k)->node]; }
 
@@ -23,7 +19,7 @@ static void take_out(struct node *n, uint32_t slot) {
 }
 
 static void leave(void *state, const uvm_view *v, uvm_backing_id k) {
-  struct page *p = uvm_backing_state(v, k);
+  struct uvm__marked *p = uvm_backing_state(v, k);
   if (p->slot) take_out(node_of(state, v, k), p->slot);
   p->slot = 0;
 }
@@ -34,15 +30,11 @@ static void on_event(void *state, const uvm_view *v, const struct uvm_told *e) {
     for (int i = 0; i < UVM__NODES; i++) uvm__freed(s, v, e->range, &s->node[i].chain, leave);
   if (e->kind == UVM_T_EVICTED && e->backing) leave(s, v, e->backing);
   if (e->kind != UVM_T_SERVICED || !e->backing) return;
-  struct page *p = uvm_backing_state(v, e->backing);
+  struct uvm__marked *p = uvm_backing_state(v, e->backing);
   if (!p->slot) p->slot = uvm__chain_add(&node_of(s, v, e->backing)->chain, e->backing);
 }
 
-static void use(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {
-  (void)state, (void)count;
-  ((struct page *)uvm_backing_state(v, k))->used = true;
-}
-static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) { uvm__hits(state, v, r, use); }
+static void on_access(void *state, const uvm_view *v, const struct uvm_run *r) { uvm__hits(state, v, r, uvm__mark); }
 
 static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t bytes, uvm_block_id incoming, const uvm_mask *pages,
                       uvm_backing_id *out, size_t max) {
@@ -55,7 +47,7 @@ static size_t victims(void *state, const uvm_view *v, uvm_node node, uint64_t by
     if (!slot) slot = uvm__chain_oldest(&n->chain);
     uint32_t next = uvm__chain_newer(&n->chain, slot);
     uvm_backing_id k = n->chain.v[slot].thing;
-    struct page *p = uvm_backing(v, k) ? uvm_backing_state(v, k) : NULL;
+    struct uvm__marked *p = uvm_backing(v, k) ? uvm_backing_state(v, k) : NULL;
     if (!p)
       take_out(n, slot);
     else if (p->used && uvm__may_leave(&a, k))
@@ -78,7 +70,7 @@ const struct uvm_policy uvm_policy_sieve = {
     .name = "sieve",
     .help = "evict the first without a hit since the hand last passed it; the others keep their place",
     .state_size = sizeof(struct state),
-    .backing_size = sizeof(struct page),
+    .backing_size = sizeof(struct uvm__marked),
     .fini = fini,
     .on_event = on_event,
     .on_access = on_access,

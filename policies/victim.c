@@ -79,3 +79,14 @@ void uvm__pool_told(struct uvm__pool *p, const uvm_view *v, const struct uvm_tol
 void uvm__pool_free(struct uvm__pool *p) {
   for (int i = 0; i < UVM__NODES; i++) uvm_mem_free(p->node[i].v);
 }
+
+/* -- what several keep -- */
+
+void uvm__mark(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count) {
+  (void)state, (void)count;
+  ((struct uvm__marked *)uvm_backing_state(v, k))->used = true;
+}
+
+void uvm__chains_free(struct uvm__chains *c) {
+  for (int i = 0; i < UVM__NODES; i++) uvm__chain_free(&c->node[i]);
+}

@@ -26,6 +26,14 @@ void uvm__hits(void *state, const uvm_view *v, const struct uvm_run *r, uvm__use
 typedef void (*uvm__leave)(void *state, const uvm_view *v, uvm_backing_id k);
 void uvm__freed(void *state, const uvm_view *v, uvm_range_id r, const struct uvm__chain *c, uvm__leave leave);
 
+/* What a backing's own state is where a hit sets a bit; slot: its place in a chain, 0 none. mark: the `use` that sets it. */
+struct uvm__marked { uint32_t slot; bool used; };
+void uvm__mark(void *state, const uvm_view *v, uvm_backing_id k, uint64_t count);
+
+/* The state of an evictor that keeps one chain a node. Things: backings, dead ones until they are met. */
+struct uvm__chains { struct uvm__chain node[UVM__NODES]; };
+void uvm__chains_free(struct uvm__chains *c);
+
 struct uvm__pool {
   struct uvm__pool_node { uvm_backing_id *v; size_t head, n, cap; } node[UVM__NODES];   /* dead ids stay in [head, n) until met */
 };

@@ -59,9 +59,12 @@ static void tell_ranges(struct uvm_engine *x, const struct uvm_alloc *a, enum uv
 
 static_assert((int)UVM_TRK_MANAGED == (int)UVM_MANAGED && (int)UVM_TRK_HOST == (int)UVM_HOST, "and so have kinds of memory");
 
-static uvm_node home_of(const struct uvm_engine *x, const struct uvm_trace_record *r) {
-  return x->machine->procs[r->kind == UVM_TRK_DEVICE ? r->has_on ? r->on : 1 : 0].home;
+/* Whose memory it is in. */
+static uvm_proc owner_of(const struct uvm_trace_record *r) {
+  if (r->kind != UVM_TRK_DEVICE) return 0;
+  return r->has_on ? r->on : 1;
 }
+static uvm_node home_of(const struct uvm_engine *x, const struct uvm_trace_record *r) { return x->machine->procs[owner_of(r)].home; }
 
 /* Managed pages have to leave first. The record is kept until they have. */
 static bool needs_room(struct uvm_engine *x, const struct uvm_trace_record *r) {
@@ -71,7 +74,7 @@ static bool needs_room(struct uvm_engine *x, const struct uvm_trace_record *r) {
   *kept = *r;
   kept->id = uvm_format("%s", r->id);
   kept->label = uvm_format("%s", r->label ? r->label : r->id);
-  struct uvm_call call = {.node = home_of(x, r), .bytes = bytes, .proc = r->has_on ? r->on : 1, .line = r->line};
+  struct uvm_call call = {.node = home_of(x, r), .bytes = bytes, .proc = owner_of(r), .line = r->line};
   x->host.state = UVM__CALLING;
   uvm__emit(x, (struct uvm_engine_event){.kind = UVM_N_ROOM, .call = call});
   return true;
